@@ -1,0 +1,45 @@
+"""Switches: each an environment variable at import and an attribute afterwards.
+
+Keeps     a switch never changes a bit of any result; `flambeau.debug` sets them for a while.
+Touches   os.environ, once.
+Not here  what a switch does: the rooms that read it."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+VERSION: Final = "2.13.0+flambeau.0.1"
+
+
+def _integer(name: str, allowed: tuple[int, ...] | None = None) -> int | None:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueError(f"{name}={text!r} is not an integer; unset it or give a number") from None
+    if (allowed is not None and value not in allowed) or value < 0:
+        raise ValueError(f"{name}={value} is not one of {allowed or 'the positive integers'}")
+    return value
+
+
+class Config:
+    """Values of the switches, read where they matter, set by flambeau.debug's contexts."""
+
+    __slots__ = ("cache_dir", "codegen_level", "fuse", "threads", "vector_bits")
+
+    def __init__(self) -> None:
+        # False: every operator is its own segment.
+        self.fuse: bool = os.environ.get("FLAMBEAU_FUSE", "1") != "0"
+        # None: as many as the CPU affinity and the quota allow.
+        self.threads: int | None = _integer("FLAMBEAU_THREADS")
+        # None: 512 where the CPU has AVX-512, else 256.
+        self.vector_bits: int | None = _integer("FLAMBEAU_VECTOR_BITS", (256, 512))
+        # Where compiled objects are kept; None: $XDG_CACHE_HOME/flambeau or ~/.cache/flambeau.
+        self.cache_dir: str | None = os.environ.get("FLAMBEAU_CACHE_DIR") or None
+        self.codegen_level: int = _integer("FLAMBEAU_CODEGEN_LEVEL", (0, 1, 2, 3)) or 1
+
+
+CONFIG: Final = Config()
