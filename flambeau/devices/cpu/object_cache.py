@@ -1,0 +1,165 @@
+"""Compiled objects kept on disk between processes.
+
+Keeps     a damaged, foreign or unreadable file is a miss, never an error; files appear whole
+          (written aside, then renamed); nothing is read from a folder that others may write;
+          the folder stays below a bound in bytes, least recently used first out.
+Touches   CONFIG.cache_dir, else $XDG_CACHE_HOME/flambeau, else ~/.cache/flambeau.
+Not here  what a key is made of (jit.py)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Final
+
+from flambeau.base.config import CONFIG
+
+MAXIMUM_BYTES: Final = 512 << 20
+_MAGIC: Final = b"flambeau object 1\n"
+_HEADER_BYTES: Final = len(_MAGIC) + 8 + 32  # magic, payload size, payload sha256
+_SUFFIX: Final = ".kernel"
+# A file is marked as used at most this often, so that warm starts do not write.
+_TOUCH_SECONDS: Final = 24 * 3600
+
+
+class ObjectCache:
+    """One folder of objects; without a usable folder it finds nothing and stores nothing."""
+
+    def __init__(self, folder: Path, maximum_bytes: int = MAXIMUM_BYTES) -> None:
+        self.folder: Path | None = _private_folder(folder)
+        self._maximum_bytes = maximum_bytes
+        self._written_bytes = maximum_bytes  # so that the first store looks at the folder
+
+    def load(self, key: str) -> bytes | None:
+        """Payload stored under `key`, or None."""
+        if self.folder is None:
+            return None
+        path = f"{self.folder}/{key}{_SUFFIX}"
+        try:
+            with open(path, "rb", buffering=0) as file:
+                status = os.fstat(file.fileno())
+                content = file.read()
+        except OSError:
+            return None
+        payload = content[_HEADER_BYTES:]
+        if content[:_HEADER_BYTES] != _header(payload):
+            return None
+        if time.time() - status.st_mtime > _TOUCH_SECONDS:
+            try:
+                os.utime(path)
+            except OSError:
+                pass
+        return payload
+
+    def store(self, key: str, payload: bytes) -> None:
+        """Keep `payload` under `key`; what cannot be written is let go."""
+        if self.folder is None:
+            return
+        path = f"{self.folder}/{key}{_SUFFIX}"
+        # Process, thread and time: two writers never share a name, not even after a fork.
+        aside = f"{path}.{os.getpid()}.{threading.get_ident()}.{time.monotonic_ns()}"
+        try:
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_header(payload) + payload)
+            os.replace(aside, path)
+        except OSError as error:
+            _remove(aside)
+            _warn_once(f"cannot write to {self.folder} ({error.strerror})")
+            return
+        self._written_bytes += len(payload) + _HEADER_BYTES
+        if self._written_bytes >= self._maximum_bytes // 8:
+            self._written_bytes = 0
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        """Bring the folder below its bound, and remove what crashed writers left behind."""
+        assert self.folder is not None
+        found: list[tuple[float, int, str]] = []
+        now = time.time()
+        try:
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    if _SUFFIX not in entry.name:
+                        continue
+                    status = entry.stat(follow_symlinks=False)
+                    if entry.name.endswith(_SUFFIX):
+                        found.append((status.st_mtime, status.st_size, entry.path))
+                    elif now - status.st_mtime > 3600:
+                        _remove(entry.path)
+        except OSError:
+            return
+        total = sum(size for _, size, _ in found)
+        if total <= self._maximum_bytes:
+            return
+        for _, size, path in sorted(found):
+            _remove(path)
+            total -= size
+            # An eighth below, so that the next stores need not look again.
+            if total <= self._maximum_bytes - self._maximum_bytes // 8:
+                break
+
+
+def _header(payload: bytes) -> bytes:
+    digest = hashlib.sha256(payload).digest()
+    return _MAGIC + len(payload).to_bytes(8, "little") + digest
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def default_folder() -> Path:
+    """Where objects go: the switch, then the XDG cache home, then ~/.cache."""
+    if CONFIG.cache_dir:
+        return Path(CONFIG.cache_dir)
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG rules: a relative path is to be ignored.
+    base = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~")) / ".cache"
+    return base / "flambeau"
+
+
+def _private_folder(folder: Path) -> Path | None:
+    """The folder, made if need be; None, said once, if it is not ours alone."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            pass
+        status = os.stat(folder)
+    except OSError as error:
+        _warn_once(f"cannot make {folder} ({error.strerror})")
+        return None
+    if not stat.S_ISDIR(status.st_mode):
+        _warn_once(f"{folder} is not a folder")
+        return None
+    if status.st_uid != os.getuid():
+        _warn_once(f"{folder} belongs to user {status.st_uid}, not to us")
+        return None
+    if status.st_mode & 0o022:
+        _warn_once(f"{folder} can be written by other users (chmod 700 it)")
+        return None
+    return folder
+
+
+_warned = False
+
+
+def _warn_once(reason: str) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"flambeau keeps no compiled kernels between runs: {reason}. "
+            "Set FLAMBEAU_CACHE_DIR to a folder that only you can write.",
+            stacklevel=2,
+        )
