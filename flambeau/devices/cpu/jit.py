@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -128,9 +129,7 @@ def _llvm_identity() -> str:
 
 
 def _binding() -> Any:
-    import llvmlite.binding
-
-    return llvmlite.binding
+    return import_module("llvmlite.binding")
 
 
 @cache
