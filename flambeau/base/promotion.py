@@ -1,0 +1,180 @@
+"""Type promotion: the dtype an operation computes in and the dtype it returns.
+
+Keeps     torch's lattice with its three categories: tensors with dimensions outrank tensors
+          without, which outrank Python numbers; a lower category matters only where it is of a
+          higher kind (bool < integer < floating < complex).
+Touches   base.dtypes, base.layout, base.errors.
+Not here  shapes (shapes.py); which rule an operator follows (its class in ops)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
+from flambeau.base.layout import Layout
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """What inference sees of a Python number: its type only, never its value."""
+
+    kind: type  # bool, int, float or complex
+
+
+BOOLEAN: Final = Scalar(bool)
+INTEGER: Final = Scalar(int)
+REAL: Final = Scalar(float)
+COMPLEX: Final = Scalar(complex)
+SCALARS: Final = {bool: BOOLEAN, int: INTEGER, float: REAL, complex: COMPLEX}
+
+Operand = Layout | Scalar | None
+
+# Rules. DEFAULT: computed in and returned as the promoted dtype. INT_TO_FLOAT: the same, but bool
+# and integers become the default dtype. BOOL_RESULT: computed in the promoted dtype, returns bool.
+# SAME: the first tensor decides; numbers beside it are taken in its dtype.
+DEFAULT: Final = "default"
+INT_TO_FLOAT: Final = "int to float"
+BOOL_RESULT: Final = "bool result"
+SAME: Final = "same"
+
+# torch's names of dtypes in its error messages.
+SCALAR_TYPE_NAMES: Final = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
+    "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
+    "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+_default: dtype = dtypes.float32
+
+
+def default_dtype() -> dtype:
+    """Dtype of Python floats and of integers where a floating result is needed."""
+    return _default
+
+
+def set_default_dtype(wanted: dtype) -> None:
+    """Change the default dtype. Raises TypeError for a dtype that is not floating."""
+    global _default
+    if not isinstance(wanted, dtype) or not wanted.is_floating_point:
+        raise TypeError(
+            helped(
+                "only floating-point types are supported as the default type",
+                given=repr(wanted),
+                fix="torch.float32 or torch.float64",
+            )
+        )
+    _default = wanted
+
+
+def _promoted_pair(left: dtype, right: dtype) -> dtype:
+    """Least dtype of the lattice that both convert to."""
+    if left is right:
+        return left
+    low, high = sorted((left, right), key=lambda each: (each.category, each.itemsize))
+    if low.category != high.category:
+        # A float beside a complex keeps its precision: float64 and complex64 give complex128.
+        if low is dtypes.float64 and high is dtypes.complex64:
+            return dtypes.complex128
+        return high
+    if low.category == 1 and low.itemsize == high.itemsize:  # uint8 and int8
+        return dtypes.int16
+    if low.itemsize == high.itemsize:  # float16 and bfloat16
+        return dtypes.float32
+    return high
+
+
+_PROMOTED: Final = {
+    (left, right): _promoted_pair(left, right) for left in dtypes.ALL for right in dtypes.ALL
+}
+
+
+def promote_types(left: dtype, right: dtype) -> dtype:
+    """Smallest dtype that holds both.
+
+    >>> promote_types(dtypes.uint8, dtypes.int8), promote_types(dtypes.float16, dtypes.int64)
+    (torch.int16, torch.float16)
+    """
+    return _PROMOTED[left, right]
+
+
+def can_cast(source: dtype, target: dtype) -> bool:
+    """Whether an in-place write or out= may convert `source` to `target`: never to a lower kind."""
+    return source.category <= target.category
+
+
+def check_cast(source: dtype, target: dtype) -> None:
+    """Raise torch's error where a result may not be written to a target of dtype `target`."""
+    if source.category > target.category:
+        raise RuntimeError(
+            helped(
+                f"result type {SCALAR_TYPE_NAMES[source.name]} can't be cast to the desired "
+                f"output type {SCALAR_TYPE_NAMES[target.name]}",
+                given=f"a result of {source} for a tensor of {target}",
+                fix=f"use the form that returns a new tensor, or tensor.to({source}) first",
+            )
+        )
+
+
+def scalar_dtype(kind: type) -> dtype:
+    """Dtype of a Python number that stands alone."""
+    if kind is float:
+        return _default
+    if kind is int:
+        return dtypes.int64
+    return dtypes.bool_ if kind is bool else _default.to_complex()
+
+
+def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
+    """Promotion across categories: `lower` counts only where its kind is higher."""
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    if higher.is_complex:
+        return higher
+    if higher.is_floating_point:
+        return higher.to_complex() if lower.is_complex else higher
+    if higher.category == 0 or lower.category > 1:
+        return _PROMOTED[higher, lower]
+    return higher
+
+
+def result_type(operands: Iterable[Operand]) -> dtype:
+    """Dtype that layouts and numbers promote to together.
+
+    >>> from flambeau.base.layout import contiguous
+    >>> result_type((contiguous((3,), dtypes.int8), INTEGER))
+    torch.int8
+    """
+    dimensioned: dtype | None = None
+    zero_dim: dtype | None = None
+    number: dtype | None = None
+    for each in operands:
+        if type(each) is Layout:
+            if each.shape:
+                dimensioned = _PROMOTED[dimensioned or each.dtype, each.dtype]
+            else:
+                zero_dim = _PROMOTED[zero_dim or each.dtype, each.dtype]
+        elif type(each) is Scalar:
+            own = scalar_dtype(each.kind)
+            number = _PROMOTED[number or own, own]
+    found = _combine(dimensioned, _combine(zero_dim, number))
+    if found is None:
+        raise RuntimeError("at least one operand must be a tensor or a number")
+    return found
+
+
+def promote(rule: str, operands: tuple[Operand, ...], name: str) -> tuple[dtype, dtype]:
+    """(dtype computed in, dtype of the result) of operator `name` under `rule`."""
+    if rule is SAME:
+        for each in operands:
+            if type(each) is Layout:
+                return each.dtype, each.dtype
+    common = result_type(operands)
+    if rule is BOOL_RESULT:
+        return common, dtypes.bool_
+    if rule is INT_TO_FLOAT and common.category < 2:
+        return _default, _default
+    return common, common
