@@ -208,8 +208,6 @@ def packed_strides(shape: Shape, order: tuple[int, ...], keep_zero: bool = False
 def like_strides(one: Layout) -> Shape:
     """Strides of a fresh copy under torch.preserve_format: the same where they are dense, else
     packed in the same order of dims."""
-    if one.is_contiguous:
-        return contiguous_strides(one.shape)
     if one.is_dense:
         return one.strides
     return _elementwise_strides((one,), one.shape)

@@ -24,11 +24,11 @@ def view_strides(input: Layout, shape: Shape) -> Shape | None:
     """Strides under which `shape` shows the same elements in the same order, or None."""
     if input.n_elements == 0:
         return input.strides if input.shape == shape else contiguous_strides(shape)
-    if input.is_contiguous:
-        return contiguous_strides(shape)
+    if input.ndim == 0:
+        return (1,) * len(shape)
     strides = [0] * len(shape)
     view_dim = len(shape) - 1
-    chunk_stride = input.strides[-1] if input.strides else 1
+    chunk_stride = input.strides[-1]
     chunk = view_chunk = 1
     for dim in range(input.ndim - 1, -1, -1):
         chunk *= input.shape[dim]
