@@ -1,0 +1,353 @@
+"""Packing of a matrix product's operands as LLVM text, by a unit for itself or as a step.
+
+Keeps     packing copies (and widens narrow dtypes), it never computes. What lies past the rows
+          and columns of an operand inside a packed one is unspecified and never reaches C.
+Touches   gemm_types.
+Not here  who packs what, and when (gemm.py).
+
+A is packed as whole rows along whichever of its dimensions is contiguous, so that it is read back
+through a row and a column stride as in place:
+    "rows"      k contiguous: row i at i * stride
+    "columns"   m contiguous: column k at k * stride
+    "strided"   neither: as rows, element by element
+B is packed as panels of one tile's width, k by k, contiguous:
+    "rows"      n contiguous: copied
+    "columns"   k contiguous: transposed in registers
+    "strided"   neither: element by element
+Rows and panels are padded to whole vectors along k, since whole vectors are stored."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+
+from flambeau.base.dtypes import dtype
+from flambeau.devices.cpu.gemm_types import Element, Lines
+
+# Words of a packing step, in order; then for each batch dimension its size, source and target
+# strides. A unit is a block of rows (A) or a panel (B) of one batch entry.
+PACK_WORDS: Final = (
+    "source", "target", "outer", "inner", "outer_stride", "inner_stride", "target_stride",
+    "block", "n_blocks",
+)  # fmt: skip
+
+
+def pack_a_function(element: Element, kind: str) -> str:
+    """`@pack_a(source, target, rows, length, row_stride, column_stride, target_stride)`."""
+    lanes = element.lanes if kind != "strided" else 0
+    lines = Lines()
+    n_packed, n_bytes = element.n_packed_bytes, element.n_bytes
+    outer, inner = ("%length", "%rows") if kind == "columns" else ("%rows", "%length")
+    outer_step = "%column_stride" if kind == "columns" else "%row_stride"
+    step = lanes or 1
+    inner_step = str(n_bytes * step) if lanes else "%column_stride"
+    stored = f"<{lanes} x {element.stored}>" if lanes else element.stored
+    packed = f"<{lanes} x {element.accumulated}>" if lanes else element.accumulated
+    lines.take(f"""\
+entry:
+  %some_outer = icmp sgt i64 {outer}, 0
+  %some_inner = icmp sgt i64 {inner}, 0
+  %some = and i1 %some_outer, %some_inner
+  br i1 %some, label %row, label %done
+row:
+  %i = phi i64 [ 0, %entry ], [ %ni, %row_done ]
+  %from_row = phi ptr [ %source, %entry ], [ %nfrom_row, %row_done ]
+  %to_row = phi ptr [ %target, %entry ], [ %nto_row, %row_done ]
+  br label %copy
+copy:
+  %j = phi i64 [ 0, %row ], [ %nj, %copy ]
+  %from = phi ptr [ %from_row, %row ], [ %nfrom, %copy ]
+  %to = phi ptr [ %to_row, %row ], [ %nto, %copy ]
+  %one = load {stored}, ptr %from, align {n_bytes}""")
+    value = element.widen(lines, "%one", lanes)
+    lines.take(f"""\
+  store {packed} {value}, ptr %to, align {n_packed}
+  %nfrom = getelementptr i8, ptr %from, i64 {inner_step}
+  %nto = getelementptr i8, ptr %to, i64 {n_packed * step}
+  %nj = add i64 %j, {step}
+  %more = icmp slt i64 %nj, {inner}
+  br i1 %more, label %copy, label %row_done
+row_done:
+  %nfrom_row = getelementptr i8, ptr %from_row, i64 {outer_step}
+  %nto_row = getelementptr i8, ptr %to_row, i64 %target_stride
+  %ni = add i64 %i, 1
+  %more_rows = icmp slt i64 %ni, {outer}
+  br i1 %more_rows, label %row, label %done
+done:
+  ret void""")
+    return _function(
+        "pack_a(ptr %source, ptr %target, i64 %rows, i64 %length, i64 %row_stride, "
+        "i64 %column_stride, i64 %target_stride)",
+        lines,
+    )
+
+
+def pack_b_function(element: Element, kind: str, vectors: int) -> str:
+    """`@pack_b(source, target, length, columns, row_stride, column_stride, panel_stride)`."""
+    lines = Lines()
+    width = vectors * element.lanes
+    lines.take(f"""\
+entry:
+  %some_k = icmp sgt i64 %length, 0
+  %some_columns = icmp sgt i64 %columns, 0
+  %some = and i1 %some_k, %some_columns
+  %panel_step = mul i64 %column_stride, {width}
+  br i1 %some, label %panel, label %done
+panel:
+  %left = phi i64 [ %columns, %entry ], [ %nleft, %panel_done ]
+  %source_panel = phi ptr [ %source, %entry ], [ %nsource_panel, %panel_done ]
+  %target_panel = phi ptr [ %target, %entry ], [ %ntarget_panel, %panel_done ]""")
+    {"rows": _copy_panel, "columns": _transpose_panel, "strided": _gather_panel}[kind](
+        lines, element, vectors
+    )
+    lines.take("""\
+panel_done:
+  %nsource_panel = getelementptr i8, ptr %source_panel, i64 %panel_step
+  %ntarget_panel = getelementptr i8, ptr %target_panel, i64 %panel_stride""")
+    lines.put(f"%nleft = sub i64 %left, {width}")
+    lines.take("""\
+  %more_panels = icmp sgt i64 %nleft, 0
+  br i1 %more_panels, label %panel, label %done
+done:
+  ret void""")
+    return _function(
+        "pack_b(ptr %source, ptr %target, i64 %length, i64 %columns, i64 %row_stride, "
+        "i64 %column_stride, i64 %panel_stride)",
+        lines,
+    )
+
+
+def _copy_panel(lines: Lines, element: Element, vectors: int) -> None:
+    """Rows of a panel are neighbours in memory: whole vectors, past the last column too."""
+    lanes, n_packed = element.lanes, element.n_packed_bytes
+    lines.take("""\
+  br label %copy
+copy:
+  %k = phi i64 [ 0, %panel ], [ %nk, %copy ]
+  %from = phi ptr [ %source_panel, %panel ], [ %nfrom, %copy ]
+  %to = phi ptr [ %target_panel, %panel ], [ %nto, %copy ]""")
+    for v in range(vectors):
+        pointer = lines.offset("%from", v * lanes * element.n_bytes)
+        stored = f"<{lanes} x {element.stored}>"
+        one = lines.let(f"load {stored}, ptr {pointer}, align {element.n_bytes}")
+        value = element.widen(lines, one, lanes)
+        target = lines.offset("%to", v * lanes * n_packed)
+        lines.put(f"store {element.vector} {value}, ptr {target}, align {n_packed}")
+    lines.take(f"""\
+  %nfrom = getelementptr i8, ptr %from, i64 %row_stride
+  %nto = getelementptr i8, ptr %to, i64 {vectors * lanes * n_packed}
+  %nk = add i64 %k, 1
+  %more = icmp slt i64 %nk, %length
+  br i1 %more, label %copy, label %panel_done""")
+
+
+def load_transposed(lines: Lines, element: Element, pointers: list[str]) -> list[str]:
+    """Vectors k, k + 1, ... of what `pointers` (one a lane) point at, contiguous along k.
+
+    Pieces of 16 bytes go to their half of a vector as they are loaded, so that what is left is a
+    transpose inside pieces, which every CPU does at full speed.
+    """
+    lanes, piece = element.lanes, 16 // element.n_packed_bytes
+    small = f"<{piece} x {element.accumulated}>"
+    loaded = []
+    for pointer in pointers:
+        stored = f"<{piece} x {element.stored}>"
+        one = lines.let(f"load {stored}, ptr {pointer}, align {element.n_bytes}")
+        loaded.append(element.widen(lines, one, piece))
+    rows = []
+    for g in range(piece):
+        parts = [loaded[s * piece + g] for s in range(lanes // piece)]
+        size = piece
+        while len(parts) > 1:
+            kind = f"<{size} x {element.accumulated}>"
+            mask = ", ".join(f"i32 {i}" for i in range(2 * size))
+            parts = [
+                lines.let(
+                    f"shufflevector {kind} {low}, {kind} {high}, <{2 * size} x i32> <{mask}>"
+                )
+                for low, high in zip(parts[::2], parts[1::2], strict=True)
+            ]
+            size *= 2
+        rows.append(parts[0])
+    del small
+    distance = 1
+    while distance < piece:
+        rows = _exchange(lines, element, rows, distance, piece)
+        distance *= 2
+    return rows
+
+
+def _exchange(
+    lines: Lines, element: Element, rows: list[str], distance: int, piece: int
+) -> list[str]:
+    """One round of a transpose inside pieces: rows `distance` apart swap their off blocks."""
+    result = list(rows)
+    lanes = element.lanes
+    for i in range(piece):
+        if i & distance:
+            continue
+        low: list[int] = []
+        high: list[int] = []
+        for lane in range(lanes):
+            # The pair's low row keeps lanes without the bit and takes the other's at the bit.
+            if lane & distance:
+                low.append(lanes + (lane ^ distance))
+                high.append(lanes + lane)
+            else:
+                low.append(lane)
+                high.append(lane ^ distance)
+        pair = f"{element.vector} {rows[i]}, {element.vector} {rows[i + distance]}"
+        for target, order in ((i, low), (i + distance, high)):
+            mask = ", ".join(f"i32 {each}" for each in order)
+            result[target] = lines.let(f"shufflevector {pair}, <{lanes} x i32> <{mask}>")
+    return result
+
+
+def _transpose_panel(lines: Lines, element: Element, vectors: int) -> None:
+    """Columns of a panel are contiguous along k: a few steps of k of one vector at a time.
+
+    Columns past the last one repeat it.
+    """
+    lanes, n_packed = element.lanes, element.n_packed_bytes
+    piece = 16 // n_packed
+    row_bytes = vectors * lanes * n_packed
+    lines.put("br label %group")
+    lines.label("group")
+    lines.put("%first = phi i64 [ 0, %panel ], [ %nfirst, %group_done ]")
+    last = lines.let("sub i64 %left, 1")
+    starts = []
+    for lane in range(lanes):
+        column = lines.smaller(lines.let(f"add i64 %first, {lane}"), last)
+        starts.append(
+            lines.offset("%source_panel", lines.let(f"mul i64 {column}, %column_stride"))
+        )
+    to_group = lines.offset("%target_panel", lines.let(f"mul i64 %first, {n_packed}"))
+    lines.take(f"""\
+  br label %copy
+copy:
+  %k = phi i64 [ 0, %group ], [ %nk, %copy ]
+  %to = phi ptr [ {to_group}, %group ], [ %nto, %copy ]""")
+    at = lines.let(f"mul i64 %k, {element.n_bytes}")
+    rows = load_transposed(lines, element, [lines.offset(start, at) for start in starts])
+    for i, value in enumerate(rows):
+        target = lines.offset("%to", i * row_bytes)
+        lines.put(f"store {element.vector} {value}, ptr {target}, align {n_packed}")
+    lines.take(f"""\
+  %nto = getelementptr i8, ptr %to, i64 {piece * row_bytes}
+  %nk = add i64 %k, {piece}
+  %more = icmp slt i64 %nk, %length
+  br i1 %more, label %copy, label %group_done
+group_done:
+  %nfirst = add i64 %first, {lanes}
+  %in_panel = icmp slt i64 %nfirst, {vectors * lanes}
+  %in_columns = icmp slt i64 %nfirst, %left
+  %more_groups = and i1 %in_panel, %in_columns
+  br i1 %more_groups, label %group, label %panel_done""")
+
+
+def _gather_panel(lines: Lines, element: Element, vectors: int) -> None:
+    """No dimension is contiguous: element by element, no further than the last column."""
+    width = vectors * element.lanes
+    count = lines.smaller("%left", width)
+    lines.take(f"""\
+  br label %line
+line:
+  %k = phi i64 [ 0, %panel ], [ %nk, %line_done ]
+  %from_line = phi ptr [ %source_panel, %panel ], [ %nfrom_line, %line_done ]
+  %to_line = phi ptr [ %target_panel, %panel ], [ %nto_line, %line_done ]
+  br label %copy
+copy:
+  %j = phi i64 [ 0, %line ], [ %nj, %copy ]
+  %from = phi ptr [ %from_line, %line ], [ %nfrom, %copy ]
+  %to = getelementptr {element.accumulated}, ptr %to_line, i64 %j
+  %one = load {element.stored}, ptr %from, align {element.n_bytes}""")
+    value = element.widen(lines, "%one", 0)
+    lines.take(f"""\
+  store {element.accumulated} {value}, ptr %to, align {element.n_packed_bytes}
+  %nfrom = getelementptr i8, ptr %from, i64 %column_stride
+  %nj = add i64 %j, 1
+  %more = icmp slt i64 %nj, {count}
+  br i1 %more, label %copy, label %line_done
+line_done:
+  %nfrom_line = getelementptr i8, ptr %from_line, i64 %row_stride
+  %nto_line = getelementptr i8, ptr %to_line, i64 {width * element.n_packed_bytes}
+  %nk = add i64 %k, 1
+  %more_lines = icmp slt i64 %nk, %length
+  br i1 %more_lines, label %line, label %panel_done""")
+
+
+def _function(signature: str, lines: Lines) -> str:
+    body = "\n".join(lines.text)
+    return f"define internal fastcc void @{signature} nounwind {{\n{body}\n}}\n"
+
+
+@lru_cache(maxsize=256)
+def pack_kernel(
+    kind_of: dtype, vector_bits: int, operand: str, kind: str, vectors: int, n_batch: int
+) -> tuple[str, str]:
+    """Name and text of a step that packs operand "a" or "b" whole.
+
+    "a": outer x inner are m x k (or k x m for "columns"); units are blocks of `block` outer rows.
+    "b": outer x inner are k x n; units are blocks of `block` columns, a multiple of the panel.
+    """
+    element = Element(kind_of, vector_bits)
+    lines = Lines()
+    lines.label("entry")
+    words = {}
+    for index, word in enumerate(PACK_WORDS):
+        what = "ptr" if word in ("source", "target") else "i64"
+        words[word] = lines.let(f"load {what}, ptr {lines.offset('%args', 8 * index)}")
+    lines.put("%has_units = icmp slt i64 %begin, %end")
+    lines.put("br i1 %has_units, label %unit, label %done")
+    lines.label("unit")
+    lines.put("%u = phi i64 [ %begin, %entry ], [ %nu, %unit ]")
+    batch = lines.let(f"sdiv i64 %u, {words['n_blocks']}")
+    block = lines.let(f"srem i64 %u, {words['n_blocks']}")
+    source, target = words["source"], words["target"]
+    for d in reversed(range(n_batch)):
+        at = [lines.offset("%args", 8 * (len(PACK_WORDS) + 3 * d + i)) for i in range(3)]
+        size, from_step, to_step = (lines.let(f"load i64, ptr {p}") for p in at)
+        index_in = lines.let(f"srem i64 {batch}, {size}")
+        batch = lines.let(f"sdiv i64 {batch}, {size}")
+        source = lines.offset(source, lines.let(f"mul i64 {index_in}, {from_step}"))
+        target = lines.offset(target, lines.let(f"mul i64 {index_in}, {to_step}"))
+    first = lines.let(f"mul i64 {block}, {words['block']}")
+    if operand == "a":
+        left = lines.let(f"sub i64 {words['outer']}, {first}")
+        count = lines.smaller(left, words["block"])
+        source = lines.offset(source, lines.let(f"mul i64 {first}, {words['outer_stride']}"))
+        target = lines.offset(target, lines.let(f"mul i64 {first}, {words['target_stride']}"))
+        sizes = (words["inner"], count) if kind == "columns" else (count, words["inner"])
+        strides = (words["outer_stride"], words["inner_stride"])
+        row, column = strides[::-1] if kind == "columns" else strides
+        lines.put(
+            f"call fastcc void @pack_a(ptr {source}, ptr {target}, i64 {sizes[0]}, "
+            f"i64 {sizes[1]}, i64 {row}, i64 {column}, i64 {words['target_stride']})"
+        )
+        function = pack_a_function(element, kind)
+    else:
+        left = lines.let(f"sub i64 {words['inner']}, {first}")
+        count = lines.smaller(left, words["block"])
+        panel = lines.let(f"sdiv i64 {first}, {vectors * element.lanes}")
+        source = lines.offset(source, lines.let(f"mul i64 {first}, {words['inner_stride']}"))
+        target = lines.offset(target, lines.let(f"mul i64 {panel}, {words['target_stride']}"))
+        lines.put(
+            f"call fastcc void @pack_b(ptr {source}, ptr {target}, i64 {words['outer']}, "
+            f"i64 {count}, i64 {words['outer_stride']}, i64 {words['inner_stride']}, "
+            f"i64 {words['target_stride']})"
+        )
+        function = pack_b_function(element, kind, vectors)
+    lines.take("""\
+  %nu = add i64 %u, 1
+  %more_units = icmp slt i64 %nu, %end
+  br i1 %more_units, label %unit, label %done
+done:
+  ret void""")
+    body = "\n".join(lines.text)
+    text = (
+        f"{function}\ndefine void @KERNEL(ptr %args, i64 %begin, i64 %end, ptr %scratch) "
+        f"nounwind {{\n{body}\n}}\n"
+    )
+    name = f"pack_{operand}_{kind_of.short_name}_{sha256(text.encode()).hexdigest()[:16]}"
+    return name, text.replace("@KERNEL(", f"@{name}(")

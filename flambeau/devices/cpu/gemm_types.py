@@ -1,0 +1,191 @@
+"""Element types of a matrix product as LLVM text: what is stored, what is accumulated in.
+
+Keeps     float16 and bfloat16 are widened to float32 and rounded once, to nearest even, at the
+          store; integers of at most 32 bits are accumulated in 32 and cut at the store, which
+          wraps in their own width; others accumulate in themselves.
+Touches   base.dtypes.
+Not here  the tile (gemm_text.py), packing (gemm_pack_text.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from flambeau.base.dtypes import dtype
+
+_STORED: Final = {
+    "uint8": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "float16": "half", "bfloat16": "i16", "float32": "float", "float64": "double",
+}  # fmt: skip
+_ACCUMULATED: Final = {
+    "uint8": "i32", "int8": "i32", "int16": "i32", "int32": "i32", "int64": "i64",
+    "float16": "float", "bfloat16": "float", "float32": "float", "float64": "double",
+}  # fmt: skip
+_BYTES: Final = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
+
+
+@dataclass
+class Lines:
+    """Body of a function under construction: instructions and fresh value names."""
+
+    text: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def put(self, line: str) -> None:
+        """Append an instruction that gives no value."""
+        self.text.append("  " + line)
+
+    def let(self, instruction: str) -> str:
+        """Append an instruction and return the name of its value."""
+        self.count += 1
+        name = f"%v{self.count}"
+        self.text.append(f"  {name} = {instruction}")
+        return name
+
+    def label(self, name: str) -> None:
+        """Start a basic block."""
+        self.text.append(f"{name}:")
+
+    def offset(self, pointer: str, n_bytes: str | int) -> str:
+        """Pointer moved by a number of bytes."""
+        return self.let(f"getelementptr i8, ptr {pointer}, i64 {n_bytes}")
+
+    def smaller(self, left: str, right: str | int) -> str:
+        """Lesser of two signed 64-bit values."""
+        less = self.let(f"icmp slt i64 {left}, {right}")
+        return self.let(f"select i1 {less}, i64 {left}, i64 {right}")
+
+    def take(self, block: str) -> None:
+        """Append lines written elsewhere."""
+        self.text.extend(block.splitlines())
+
+
+@dataclass(frozen=True)
+class Element:
+    """How one dtype is loaded, multiplied, added and stored, `lanes` at a time."""
+
+    dtype: dtype
+    vector_bits: int
+
+    @property
+    def stored(self) -> str:
+        """LLVM type of one element in memory."""
+        return _STORED[self.dtype.name]
+
+    @property
+    def accumulated(self) -> str:
+        """LLVM type of one element in registers and in packed operands."""
+        return _ACCUMULATED[self.dtype.name]
+
+    @property
+    def is_narrow(self) -> bool:
+        """Operands need converting, so they are always packed."""
+        return self.stored != self.accumulated
+
+    @property
+    def is_float(self) -> bool:
+        """Accumulates by fma; otherwise by multiply and add."""
+        return self.accumulated in ("float", "double")
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of an element in memory."""
+        return _BYTES[self.stored]
+
+    @property
+    def n_packed_bytes(self) -> int:
+        """Bytes of an element in packed operands and partial sums."""
+        return _BYTES[self.accumulated]
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector of what is accumulated."""
+        return self.vector_bits // (8 * self.n_packed_bytes)
+
+    @property
+    def vector(self) -> str:
+        """LLVM type of a vector of what is accumulated."""
+        return f"<{self.lanes} x {self.accumulated}>"
+
+    @property
+    def declarations(self) -> str:
+        """Intrinsics that `multiply_add` calls."""
+        if not self.is_float:
+            return ""
+        vector = self.vector
+        return f"declare {vector} @llvm.fma.{self._suffix}({vector}, {vector}, {vector})\n"
+
+    @property
+    def _suffix(self) -> str:
+        return f"v{self.lanes}f{8 * self.n_packed_bytes}"
+
+    def multiply_add(self, lines: Lines, left: str, right: str, total: str) -> str:
+        """total + left * right, rounded once (floats) or wrapped (integers)."""
+        vector = self.vector
+        if self.is_float:
+            return lines.let(
+                f"call {vector} @llvm.fma.{self._suffix}"
+                f"({vector} {left}, {vector} {right}, {vector} {total})"
+            )
+        product = lines.let(f"mul {vector} {left}, {right}")
+        return lines.let(f"add {vector} {total}, {product}")
+
+    def add(self, lines: Lines, left: str, right: str) -> str:
+        """Sum of two vectors."""
+        word = "fadd" if self.is_float else "add"
+        return lines.let(f"{word} {self.vector} {left}, {right}")
+
+    def broadcast(self, lines: Lines, pointer: str) -> str:
+        """Vector that repeats the accumulated-type element at `pointer`."""
+        one = lines.let(f"load {self.accumulated}, ptr {pointer}, align {self.n_packed_bytes}")
+        vector = self.vector
+        start = lines.let(f"insertelement {vector} poison, {self.accumulated} {one}, i64 0")
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return lines.let(f"shufflevector {vector} {start}, {vector} poison, {mask}")
+
+    def widen(self, lines: Lines, value: str, lanes: int) -> str:
+        """Stored elements (a vector of `lanes`, or a scalar when 0) as accumulated ones."""
+        if not self.is_narrow:
+            return value
+        source, result = _shaped(self.stored, lanes), _shaped(self.accumulated, lanes)
+        if self.dtype.name == "float16":
+            return lines.let(f"fpext {source} {value} to {result}")
+        if self.dtype.name == "bfloat16":
+            integers = _shaped("i32", lanes)
+            wide = lines.let(f"zext {source} {value} to {integers}")
+            high = lines.let(f"shl {integers} {wide}, {_splat('i32', 16, lanes)}")
+            return lines.let(f"bitcast {integers} {high} to {result}")
+        word = "sext" if self.dtype.is_signed else "zext"
+        return lines.let(f"{word} {source} {value} to {result}")
+
+    def narrow(self, lines: Lines, value: str) -> str:
+        """A vector of accumulated values as stored ones: rounded to nearest even, or cut."""
+        if not self.is_narrow:
+            return value
+        lanes = self.lanes
+        result = _shaped(self.stored, lanes)
+        if self.dtype.name == "float16":
+            return lines.let(f"fptrunc {self.vector} {value} to {result}")
+        if self.dtype.name != "bfloat16":
+            return lines.let(f"trunc {self.vector} {value} to {result}")
+        integers = _shaped("i32", lanes)
+        bits = lines.let(f"bitcast {self.vector} {value} to {integers}")
+        high = lines.let(f"lshr {integers} {bits}, {_splat('i32', 16, lanes)}")
+        odd = lines.let(f"and {integers} {high}, {_splat('i32', 1, lanes)}")
+        bias = lines.let(f"add {integers} {odd}, {_splat('i32', 0x7FFF, lanes)}")
+        moved = lines.let(f"add {integers} {bits}, {bias}")
+        rounded = lines.let(f"lshr {integers} {moved}, {_splat('i32', 16, lanes)}")
+        quiet = lines.let(f"or {integers} {high}, {_splat('i32', 64, lanes)}")
+        is_nan = lines.let(f"fcmp uno {self.vector} {value}, {value}")
+        kept = lines.let(
+            f"select <{lanes} x i1> {is_nan}, {integers} {quiet}, {integers} {rounded}"
+        )
+        return lines.let(f"trunc {integers} {kept} to {result}")
+
+
+def _shaped(kind: str, lanes: int) -> str:
+    return f"<{lanes} x {kind}>" if lanes else kind
+
+
+def _splat(kind: str, value: int, lanes: int) -> str:
+    return f"splat ({kind} {value})" if lanes else str(value)
