@@ -61,6 +61,16 @@ def has_avx512() -> bool:
     return {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= flags
 
 
+@cache
+def cycles_per_second() -> float:
+    """Rate of the time stamp counter, roughly: Linux derives bogomips from it, two a cycle."""
+    try:
+        rate = float(cpu_fields()["bogomips"]) * 1e6 / 2
+    except (KeyError, ValueError):
+        rate = 0.0
+    return rate if 5e8 < rate < 1e10 else 2.5e9
+
+
 def vector_bits() -> int:
     """Width of the vectors in new kernels: the switch, or what the CPU has."""
     return CONFIG.vector_bits or (512 if has_avx512() else 256)

@@ -1,0 +1,108 @@
+"""The worker team: its memory, its size, its threads' scratch, its fate in a forked child.
+
+Keeps     one team a process; its memory and the scratch ever given to it stay mapped, because
+          native threads may look at them at any moment, interpreter exit included; a forked
+          child forgets its parent's team and starts its own at the first large step.
+Touches   memory, jit, features.
+Not here  what workers do (team_text.py), how work is handed out (runner_text.py)."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Final
+
+from flambeau.devices.cpu import features, jit, memory
+from flambeau.devices.cpu import team_text as text
+
+_SPIN_SECONDS: Final = 30e-6
+
+_lock = threading.RLock()
+_team: memory.Block | None = None
+# Scratch of each worker by its number, and what was replaced by more. The latter is never freed:
+# a worker may be using it in another thread's run. Sizes double at least, so its sum is bounded.
+_scratch: dict[int, memory.Block] = {}
+_replaced: list[memory.Block] = []
+_scratch_bytes = 0
+
+
+def unique_name(family: str, module_text: Callable[[str], str]) -> tuple[str, str]:
+    """Name made from the content, and the text under that name."""
+    digest = hashlib.sha256(module_text(family).encode()).hexdigest()[:16]
+    name = f"{family}_{digest}"
+    return name, module_text(name)
+
+
+@cache
+def _resize() -> tuple[Callable[[int, int, int], int], int]:
+    worker, worker_source = unique_name("team_worker", text.worker_text)
+    resize, resize_source = unique_name("team_resize", text.resize_text)
+    addresses = jit.compile_functions({worker: worker_source, resize: resize_source})
+    signature = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
+    return signature(addresses[resize]), addresses[worker]
+
+
+def address() -> int:
+    """Address of the team's memory, 0 while there is none."""
+    team = _team
+    return 0 if team is None else team.address
+
+
+def ensure(n_threads: int) -> int:
+    """Bring the team to `n_threads`, the caller included; returns its address."""
+    global _team
+    with _lock:
+        if _team is None:
+            team = memory.allocate(text.TEAM_BYTES)
+            ctypes.memset(team.address, 0, text.TEAM_BYTES)
+            _team = team
+        # More threads than cores: one that spins keeps another from its work.
+        spins = n_threads <= features.usable_cores()
+        cycles = int(_SPIN_SECONDS * features.cycles_per_second()) if spins else 0
+        _write(text.SPIN_CYCLES, cycles)
+        _give_scratch(range(1, n_threads), _scratch_bytes)
+        resize, worker = _resize()
+        resize(_team.address, n_threads, worker)
+        return _team.address
+
+
+def ensure_scratch(n_bytes: int) -> None:
+    """Let every worker have at least `n_bytes` of scratch memory."""
+    global _scratch_bytes
+    if n_bytes > _scratch_bytes:
+        with _lock:
+            _give_scratch(list(_scratch), n_bytes)
+            _scratch_bytes = max(_scratch_bytes, n_bytes)
+
+
+def _give_scratch(numbers: Iterable[int], n_bytes: int) -> None:
+    for number in numbers:
+        old = _scratch.get(number)
+        if old is not None and old.n_bytes >= n_bytes:
+            continue
+        block = memory.allocate(n_bytes if old is None else max(n_bytes, 2 * old.n_bytes))
+        _write(text.WORKERS + number * text.WORKER_BYTES + text.SCRATCH, block.address)
+        _scratch[number] = block
+        if old is not None:
+            _replaced.append(old)
+
+
+def _write(offset: int, value: int) -> None:
+    assert _team is not None
+    ctypes.c_int64.from_address(_team.address + offset).value = value
+
+
+def _forget() -> None:
+    """In a forked child: the parent's workers are not here, so nothing looks at their memory."""
+    global _team
+    _team = None
+    _scratch.clear()
+    _replaced.clear()
+    _lock.release()
+
+
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget)
