@@ -37,19 +37,23 @@ from flambeau.devices.cpu.team_text import (
     field,
 )
 
-# Words of a run's state.
+# Words of a run's state. All zero: a run begins. The native call leaves the first three zero when
+# the program is done, so that the state serves the next run as it is.
 RESUME_STEP: Final = 0
 RESUME_UNIT: Final = 1
-THREADS_USED: Final = 2
-KERNELS_LAUNCHED: Final = 3
-SLICE_CYCLES: Final = 4  # come back after so many cycles of the time stamp counter; 0: never
-FLUSH_DENORMALS: Final = 5
-CALLER_SCRATCH: Final = 6
-TEAM_ADDRESS: Final = 7
-THREADS_WANTED: Final = 8
-USED_MASK: Final = 9
-RESUME_POSITION: Final = 10  # word of the program where the resumed step begins
-STATE_WORDS: Final = 16
+RESUME_POSITION: Final = 2  # word of the program where the resumed step begins; 0: a new run
+THREADS_USED: Final = 3
+KERNELS_LAUNCHED: Final = 4
+USED_MASK: Final = 5  # a bit for each worker that took a chunk
+SLICE_CYCLES: Final = 6  # come back after so many cycles of the time stamp counter; 0: never
+PROGRAM: Final = 7  # addresses of the program, of the run's addresses and of its numbers
+ADDRESSES: Final = 8
+NUMBERS: Final = 9
+TEAM_ADDRESS: Final = 10
+THREADS_WANTED: Final = 11
+CALLER_SCRATCH: Final = 12
+FLUSH_DENORMALS: Final = 13
+STATE_WORDS: Final = 14
 
 # Words of a program.
 HEADER_WORDS: Final = 4  # number of steps, most arguments of a step, scratch bytes, 0
@@ -64,9 +68,9 @@ _CONTROL_DEFAULT: Final = 0x1F80  # MXCSR: round to nearest, all exceptions mask
 _CONTROL_FLUSH: Final = 0x8040  # flush to zero, denormals are zero
 
 
-def _word(name: str, base: str, index: int) -> str:
+def _word(name: str, base: str, index: int, kind: str = "i64") -> str:
     return f"""  %{name}_at = getelementptr i64, ptr %{base}, i64 {index}
-  %{name} = load i64, ptr %{name}_at
+  %{name} = load {kind}, ptr %{name}_at
 """
 
 
@@ -78,15 +82,17 @@ def _store(value: str, base: str, index: int) -> str:
 
 
 def runner_text(name: str) -> str:
-    """i64 run(program, addresses, numbers, state): DONE, AGAIN or NEEDS_TEAM."""
+    """i64 run(state): DONE, AGAIN or NEEDS_TEAM."""
     return DECLARATIONS + _run_text(name) + _patch_text() + _chunks_text() + _alone_text()
 
 
 def _run_text(name: str) -> str:
     return f"""
 declare i64 @llvm.ctpop.i64(i64)
-define i64 @{name}(ptr %program, ptr %addresses, ptr %numbers, ptr %state) {{
+define i64 @{name}(ptr %state) {{
 entry:
+{_word("program", "state", PROGRAM, "ptr")}{_word("addresses", "state", ADDRESSES, "ptr")}
+{_word("numbers", "state", NUMBERS, "ptr")}
 {_word("n_steps", "program", 0)}{_word("max_args", "program", 1)}
   %buffer = alloca i64, i64 %max_args, align 64
   %old_control = alloca i32
@@ -105,9 +111,13 @@ entry:
 {_word("scratch_word", "state", CALLER_SCRATCH)}
   %scratch = inttoptr i64 %scratch_word to ptr
 {_word("step0", "state", RESUME_STEP)}{_word("unit0", "state", RESUME_UNIT)}
-{_word("position0", "state", RESUME_POSITION)}{_word("launched0", "state", KERNELS_LAUNCHED)}
+{_word("position0", "state", RESUME_POSITION)}{_word("launched_old", "state", KERNELS_LAUNCHED)}
+{_word("mask_old", "state", USED_MASK)}
   %at_start = icmp eq i64 %position0, 0
   %position1 = select i1 %at_start, i64 {HEADER_WORDS}, i64 %position0
+  %launched0 = select i1 %at_start, i64 0, i64 %launched_old
+  %mask0 = select i1 %at_start, i64 0, i64 %mask_old
+{_store("%mask0", "state", USED_MASK)}
   br label %head
 
 head:
@@ -198,9 +208,9 @@ finish:
 
 leave:
   %result = phi i64 [%status, %save], [{DONE}, %finish]
-  %end_step = phi i64 [%save_step, %save], [%step, %finish]
+  %end_step = phi i64 [%save_step, %save], [0, %finish]
   %end_unit = phi i64 [%save_unit, %save], [0, %finish]
-  %end_position = phi i64 [%save_position, %save], [%position, %finish]
+  %end_position = phi i64 [%save_position, %save], [0, %finish]
   %end_launched = phi i64 [%save_launched, %save], [%launched, %finish]
 {_store("%end_step", "state", RESUME_STEP)}{_store("%end_unit", "state", RESUME_UNIT)}
 {_store("%end_position", "state", RESUME_POSITION)}

@@ -23,6 +23,7 @@ _SPIN_SECONDS: Final = 30e-6
 
 _lock = threading.RLock()
 _team: memory.Block | None = None
+address = 0  # of the team's memory; 0 while there is no team
 # Scratch of each worker by its number, and what was replaced by more. The latter is never freed:
 # a worker may be using it in another thread's run. Sizes double at least, so its sum is bounded.
 _scratch: dict[int, memory.Block] = {}
@@ -46,15 +47,9 @@ def _resize() -> tuple[Callable[[int, int, int], int], int]:
     return signature(addresses[resize]), addresses[worker]
 
 
-def address() -> int:
-    """Address of the team's memory, 0 while there is none."""
-    team = _team
-    return 0 if team is None else team.address
-
-
 def ensure(n_threads: int) -> int:
     """Bring the team to `n_threads`, the caller included; returns its address."""
-    global _team
+    global _team, address
     with _lock:
         if _team is None:
             team = memory.allocate(text.TEAM_BYTES)
@@ -66,8 +61,9 @@ def ensure(n_threads: int) -> int:
         _write(text.SPIN_CYCLES, cycles)
         _give_scratch(range(1, n_threads), _scratch_bytes)
         resize, worker = _resize()
-        resize(_team.address, n_threads, worker)
-        return _team.address
+        resize(_team.address, min(n_threads, text.MAXIMUM_THREADS), worker)
+        address = _team.address
+        return address
 
 
 def ensure_scratch(n_bytes: int) -> None:
@@ -98,8 +94,9 @@ def _write(offset: int, value: int) -> None:
 
 def _forget() -> None:
     """In a forked child: the parent's workers are not here, so nothing looks at their memory."""
-    global _team
+    global _team, address
     _team = None
+    address = 0
     _scratch.clear()
     _replaced.clear()
     _lock.release()
