@@ -2,8 +2,8 @@
 
 Keeps     everything missing in a call is linked in one go; code stays where it is until
           `release`, so that no thread can be in code that is gone; a process whose kernels are
-          all on disk never makes a target machine nor parses any text.
-Touches   llvmlite, imported at the first kernel; object_cache.
+          all on disk never imports LLVM.
+Touches   llvmlite, imported at the first kernel that is compiled; image; object_cache.
 Not here  writing the text (codegen), running it (runner.py)."""
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from typing import Any, Final
 
 from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features
+from flambeau.devices.cpu.image import Image, LoadedCode, image_of
 from flambeau.devices.cpu.object_cache import ObjectCache, default_folder
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 TRIPLE: Final = "x86_64-unknown-linux-gnu"
 
 
@@ -43,21 +44,19 @@ STATS: Final = Statistics()
 
 _lock = threading.RLock()
 _addresses: dict[str, int] = {}
-_trackers: dict[str, _Tracker] = {}
+_loads: dict[str, _Load] = {}
 _caches: dict[Path, ObjectCache] = {}
 _machines: dict[int, Any] = {}
-_linker: Any = None
-_n_links = 0
 
 
-class _Tracker:
-    """One link's code; unloaded when the last of its names is released."""
+class _Load:
+    """What was linked together; unloaded when the last of its names is released."""
 
-    __slots__ = ("handle", "names")
+    __slots__ = ("code", "names")
 
-    def __init__(self, handle: Any, names: set[str]) -> None:
-        self.handle = handle
-        self.names = names
+    def __init__(self, code: LoadedCode) -> None:
+        self.code = code
+        self.names = set(code.addresses)
 
 
 def compile_functions(texts: Mapping[str, str]) -> dict[str, int]:
@@ -69,7 +68,7 @@ def compile_functions(texts: Mapping[str, str]) -> dict[str, int]:
     with _lock:
         missing = {name: text for name, text in texts.items() if name not in _addresses}
         if missing:
-            _link({name: _object_of(name, text) for name, text in missing.items()})
+            _link({name: _image_of(name, text) for name, text in missing.items()})
         return {name: _addresses[name] for name in texts}
 
 
@@ -79,25 +78,30 @@ def release(names: Iterable[str]) -> None:
         for name in names:
             if _addresses.pop(name, None) is None:
                 continue
-            tracker = _trackers.pop(name)
-            tracker.names.discard(name)
-            if not tracker.names:
-                tracker.handle.close()
+            load = _loads.pop(name)
+            load.names.discard(name)
+            if not load.names:
+                load.code.unload()
 
 
-def _object_of(name: str, text: str) -> bytes:
+def _image_of(name: str, text: str) -> Image:
     store = _cache()
     key = _key(text)
     found = store.load(key)
     if found is not None:
-        STATS.loaded += 1
-        return found
+        try:
+            image = Image.unpack(found)
+        except ValueError:
+            pass
+        else:
+            STATS.loaded += 1
+            return image
     start = time.perf_counter_ns()
-    code = _emit(name, text)
+    image = image_of(_emit(name, text), name)
     STATS.compile_ns += time.perf_counter_ns() - start
     STATS.compiled += 1
-    store.store(key, code)
-    return code
+    store.store(key, image.pack())
+    return image
 
 
 def _cache() -> ObjectCache:
@@ -171,22 +175,12 @@ def _emit(name: str, text: str) -> bytes:
         return bytes(machine.emit_object(module))
 
 
-def _link(objects: dict[str, bytes]) -> None:
-    global _linker, _n_links
+def _link(images: dict[str, Image]) -> None:
     start = time.perf_counter_ns()
-    binding = _binding()
-    if _linker is None:
-        _initialise()
-        _linker = binding.create_lljit_compiler(use_jit_link=True)
-    builder = binding.JITLibraryBuilder().add_current_process()
-    for name, code in objects.items():
-        builder.add_object_img(code).export_symbol(name)
-    _n_links += 1
-    handle = builder.link(_linker, f"kernels{_n_links}")
-    tracker = _Tracker(handle, set(objects))
-    for name in objects:
-        _addresses[name] = handle[name]
-        _trackers[name] = tracker
+    load = _Load(LoadedCode(images))
+    for name, address in load.code.addresses.items():
+        _loads[name] = load
+        _addresses[name] = address
     STATS.link_ns += time.perf_counter_ns() - start
 
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features, jit, memory, team
 from flambeau.devices.cpu.runner_text import (
+    CALLER_SCRATCH,
+    FINISHED,
     KERNELS_LAUNCHED,
     NEEDS_TEAM,
     PROGRAM,
@@ -54,9 +56,22 @@ class Statistics:
 
 STATS: Final = Statistics()
 
-# States not in use: words and the pointer to them. A run takes one out: a signal handler that
-# runs a program in the middle of another gets a state of its own.
-_states: list[tuple[Words, ctypes.c_void_p]] = []
+
+class RunState:
+    """How far a run has come. A caller that keeps one can go on after an exception from a signal
+    handler, or learn that the run was already over."""
+
+    __slots__ = ("pointer", "words")
+
+    def __init__(self) -> None:
+        self.words: Words = array("q", bytes(8 * STATE_WORDS))
+        self.words[SLICE_CYCLES] = int(_SLICE_SECONDS * features.cycles_per_second())
+        self.pointer = ctypes.c_void_p(self.words.buffer_info()[0])
+
+
+# States not in use. A run takes one out: a signal handler that runs a program in the middle of
+# another gets a state of its own.
+_states: list[RunState] = []
 _FIRST_INPUT: Final = 8 * PROGRAM
 _fill: Final = struct.Struct("=7q").pack_into  # PROGRAM .. FLUSH_DENORMALS
 _new_result: Final = tuple.__new__  # a third of the time of RunResult's own constructor
@@ -71,21 +86,26 @@ def _native() -> Callable[[ctypes.c_void_p], int]:
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
 
 
-def _new_state() -> Words:
-    state = array("q", bytes(8 * STATE_WORDS))
-    state[SLICE_CYCLES] = int(_SLICE_SECONDS * features.cycles_per_second())
-    return state
-
-
 def run(
-    program: Words, addresses: Words, numbers: Words, flush_denormals: bool = False
+    program: Words,
+    addresses: Words,
+    numbers: Words,
+    flush_denormals: bool = False,
+    state: RunState | None = None,
 ) -> RunResult:
-    """Run a program to its end; its words are described in runner_text.py."""
-    try:
-        state, pointer = _states.pop()
-    except IndexError:
-        state = _new_state()
-        pointer = ctypes.c_void_p(state.buffer_info()[0])
+    """Run a program to its end; its words are described in runner_text.py.
+
+    With a `state`, the run goes on where the state says: at the start if it is new, nowhere if
+    it is finished. It may be interrupted between slices by an exception from a signal handler,
+    and called again with the same arguments, or be finished by the handler itself."""
+    kept = state is not None
+    if state is None:
+        try:
+            state = _states.pop()
+            state.words[FINISHED] = 0
+        except IndexError:
+            state = RunState()
+    words = state.words
     scratch_bytes = program[2]
     scratch_address = 0
     if scratch_bytes:
@@ -94,22 +114,24 @@ def run(
         team.ensure_scratch(scratch_bytes)
     n_threads = CONFIG.threads or features.usable_cores()
     _fill(
-        state, _FIRST_INPUT, program.buffer_info()[0], addresses.buffer_info()[0],
+        words, _FIRST_INPUT, program.buffer_info()[0], addresses.buffer_info()[0],
         numbers.buffer_info()[0], team.address, n_threads, scratch_address, flush_denormals,
     )  # fmt: skip
     native = _native()
-    # Between two calls the interpreter handles signals; an exception from a handler leaves the
-    # program unfinished, and the team idle.
-    while status := native(pointer):
+    while status := native(state.pointer):
         if status == NEEDS_TEAM:
-            state[TEAM_ADDRESS] = team.ensure(n_threads)
-    launched = state[KERNELS_LAUNCHED]
-    used = state[THREADS_USED]
-    _states.append((state, pointer))
+            words[TEAM_ADDRESS] = team.ensure(n_threads)
+        # Here the interpreter handles signals. A handler may have gone on with this very run,
+        # with scratch memory of its own.
+        words[CALLER_SCRATCH] = scratch_address
+    launched = words[KERNELS_LAUNCHED]
+    used = words[THREADS_USED]
+    if not kept:
+        _states.append(state)
     statistics = STATS
     statistics.runs += 1
     statistics.kernels_launched += launched
-    if used > statistics.threads_used:
+    if used > statistics.threads_used:  # noqa: PLR1730 (half the time of a call to max)
         statistics.threads_used = used
     return _new_result(RunResult, (launched, used))
 

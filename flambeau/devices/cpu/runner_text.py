@@ -37,8 +37,8 @@ from flambeau.devices.cpu.team_text import (
     field,
 )
 
-# Words of a run's state. All zero: a run begins. The native call leaves the first three zero when
-# the program is done, so that the state serves the next run as it is.
+# Words of a run's state. First three and FINISHED zero: a run begins. The native call leaves the
+# first three zero when the program is done, so that a state serves again as it is.
 RESUME_STEP: Final = 0
 RESUME_UNIT: Final = 1
 RESUME_POSITION: Final = 2  # word of the program where the resumed step begins; 0: a new run
@@ -53,7 +53,8 @@ TEAM_ADDRESS: Final = 10
 THREADS_WANTED: Final = 11
 CALLER_SCRATCH: Final = 12
 FLUSH_DENORMALS: Final = 13
-STATE_WORDS: Final = 14
+FINISHED: Final = 14  # 1 once the program is done: further calls do nothing
+STATE_WORDS: Final = 15
 
 # Words of a program.
 HEADER_WORDS: Final = 4  # number of steps, most arguments of a step, scratch bytes, 0
@@ -92,7 +93,14 @@ declare i64 @llvm.ctpop.i64(i64)
 define i64 @{name}(ptr %state) {{
 entry:
 {_word("program", "state", PROGRAM, "ptr")}{_word("addresses", "state", ADDRESSES, "ptr")}
-{_word("numbers", "state", NUMBERS, "ptr")}
+{_word("numbers", "state", NUMBERS, "ptr")}{_word("finished", "state", FINISHED)}
+  %nothing_left = icmp ne i64 %finished, 0
+  br i1 %nothing_left, label %return_done, label %prepare
+
+return_done:
+  ret i64 {DONE}
+
+prepare:
 {_word("n_steps", "program", 0)}{_word("max_args", "program", 1)}
   %buffer = alloca i64, i64 %max_args, align 64
   %old_control = alloca i32
@@ -121,10 +129,10 @@ entry:
   br label %head
 
 head:
-  %step = phi i64 [%step0, %entry], [%next_step, %after]
-  %unit = phi i64 [%unit0, %entry], [0, %after]
-  %position = phi i64 [%position1, %entry], [%next_position, %after]
-  %launched = phi i64 [%launched0, %entry], [%launched_next, %after]
+  %step = phi i64 [%step0, %prepare], [%next_step, %after]
+  %unit = phi i64 [%unit0, %prepare], [0, %after]
+  %position = phi i64 [%position1, %prepare], [%next_position, %after]
+  %launched = phi i64 [%launched0, %prepare], [%launched_next, %after]
   %ended = icmp uge i64 %step, %n_steps
   br i1 %ended, label %finish, label %begin
 
@@ -204,6 +212,7 @@ save:
   br label %leave
 
 finish:
+{_store("1", "state", FINISHED)}
   br label %leave
 
 leave:
