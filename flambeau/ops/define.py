@@ -1,0 +1,280 @@
+"""What an operator is: one class that holds inference, formula or lowering, gradient and samples.
+
+Keeps     an operator is a description: it names no engine, no device and no tensor class. Names of
+          parameters carry meaning, so nothing is said twice (see Operator).
+Touches   base; formulas speak only through the `k`, lowerings through the `b`, gradients through
+          the `t` that they are given.
+Not here  the functions and methods made from it (tensor/binding.py), the builder `b`
+          (engine/lower.py), the vocabulary `k` (codegen/vocabulary.py).
+
+    @operator("sigmoid", aliases=("special.expit", "nn.functional.sigmoid"))
+    class Sigmoid(Elementwise):
+        '''Logistic function, 1 / (1 + e^-x), element by element.'''
+        promote = INT_TO_FLOAT
+        def formula(self, k, input):
+            return k.div(1, k.add(1, k.exp(k.neg(input))))
+        def vjp(self, t, grad, out):
+            return grad * (out * (1 - out))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TypeVar
+
+from flambeau.base import dtypes, promotion, shapes
+from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
+from flambeau.base.layout import Layout, contiguous
+from flambeau.base.promotion import BOOL_RESULT, DEFAULT, INT_TO_FLOAT, SAME, Scalar
+
+__all__ = [
+    "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Elementwise", "Inferred",
+    "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand", "OptionalTensor",
+    "Reduction", "Scalar", "Tensor", "Tensors", "View", "operator",
+]  # fmt: skip
+
+# Kinds of operands, spelled as annotations; see Operator. An operand is a layout in inference, a
+# value in lowering, an expression in formulas and a tensor in gradients, hence Any.
+Tensor = Any
+Operand = Any
+OptionalTensor = Any
+OptionalOperand = Any
+Tensors = Any
+Number = Any
+OptionalNumber = Any
+
+OPERAND_KINDS: Final = frozenset(
+    ("Layout", "Tensor", "Operand", "OptionalTensor", "OptionalOperand", "Tensors", "Number",
+     "OptionalNumber")
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """Outcome of inference: layouts of the outputs and attributes as lowering and gradient want
+    them (dims wrapped, defaults filled, dtypes chosen)."""
+
+    outputs: tuple[Layout, ...]
+    attributes: dict[str, Any]
+
+
+class Operator:
+    """Base of all operators.
+
+    The parameters of `infer` (of `formula` for elementwise operators, of `view` for views) are the
+    public signature: same names, order, kinds and defaults as torch's function. Annotations say
+    what each is:
+
+        (none), Tensor or Layout   a tensor; inference sees its Layout
+        Operand                  a tensor or a Python number; inference sees a Layout or a Scalar
+        OptionalTensor, OptionalOperand   the same or None
+        Tensors                  a sequence of tensors; inference sees a tuple of Layouts
+        Number, OptionalNumber   a Python number that may change from call to call without making
+                                 a new kernel; inference sees a Scalar, formulas an operand
+        anything else            an attribute: part of the signature, hashable (lists become tuples)
+
+    `lower(self, b, <operands and attributes by name>)` says it in loops. `vjp(self, t, grad, ...)`
+    returns the cotangent of each tensor operand in order (None: no gradient; a single value for
+    one operand). Its parameter names say what is saved: operands and Numbers by their names, `out`
+    (or the names in `returns`) for the result, attributes by theirs, `<operand>_layout` for shape
+    and dtype only (saves nothing), `needs` for a tuple of bools, one an operand. A cotangent of a
+    broadcast shape is summed, one of another dtype converted, by whoever calls vjp. With several
+    outputs `grad` is a tuple, None for those without.
+
+    Everything is called by name or in the order of the signature. `t` holds every registered
+    operator under its name, the internal ones (function=False) included.
+    """
+
+    name: ClassVar[str] = ""
+    methods: ClassVar[tuple[str, ...]] = ()
+    aliases: ClassVar[tuple[str, ...]] = ()
+    function: ClassVar[bool] = True  # a name of its own under torch
+    inplace: ClassVar[bool] = False  # has name_()
+    out: ClassVar[bool] = True  # takes out=
+    returns: ClassVar[tuple[str, ...]] = ()  # field names when there are several outputs
+    # Operands written, for an operator that only updates what it is given: lower returns their new
+    # values in this order (a list for an operand that is a list), infer no outputs.
+    updates: ClassVar[tuple[str, ...]] = ()
+    # Values of a Number or Operand that choose another formula, {"exponent": (2, 3, 0.5)}: they
+    # are part of the signature, and formula or lower gets the Python number itself.
+    specials: ClassVar[dict[str, tuple[float, ...]]] = {}
+    # Operand -> names its cotangent reads; absent: whatever vjp names. Saves less.
+    saved_for: ClassVar[dict[str, tuple[str, ...]]] = {}
+    max_ulp: ClassVar[dict[str, float]] = {}
+    differentiable: ClassVar[bool] = True
+
+    def infer(self, *operands: Any, **attributes: Any) -> Layout | tuple[Layout, ...] | Inferred:
+        """Layouts of the outputs; raises torch's errors. Sees layouts, never values."""
+        raise NotImplementedError
+
+    def lower(self, b: Any, *operands: Any, **attributes: Any) -> Any:
+        """The outputs as values of the lowering builder `b`."""
+        raise NotImplementedError
+
+    def samples(self, s: Any) -> list[Any]:
+        """Argument lists for the tests, made by `s` (ops/samples.py)."""
+        return []
+
+
+def parameter_kinds(function: Any, n_skipped: int) -> dict[str, str]:
+    """Parameter -> its annotation as written, "Tensor" where there is none, in order."""
+    code = function.__code__
+    names = code.co_varnames[n_skipped : code.co_argcount + code.co_kwonlyargcount]
+    annotations = function.__annotations__
+    return {name: str(annotations.get(name, "Tensor")) for name in names}
+
+
+class Elementwise(Operator):
+    """An operator whose result at a place depends on its operands at that place alone.
+
+    `formula(self, k, operands...)` gets operands converted to the dtype computed in (the promoted
+    dtype's `compute`; bool is computed as uint8 unless `keeps_bool`) and returns the result in it,
+    or a bool for BOOL_RESULT. Only tensors and Operands promote, a Number takes their dtype.
+    """
+
+    promote: ClassVar[str] = DEFAULT
+    inplace = True
+    keeps_bool: ClassVar[bool] = False
+    # Name of torch's kernel, for operators that torch has for floating dtypes only.
+    floating_kernel: ClassVar[str] = ""
+    # Operand -> range in which the formula is smooth, for samples.
+    domain: ClassVar[dict[str, tuple[float, float]]] = {}
+
+    def formula(self, k: Any, *operands: Any, **attributes: Any) -> Any:
+        """The scalar formula, in the vocabulary `k`."""
+        raise NotImplementedError
+
+    def kinds(self) -> dict[str, str]:
+        """Kind of each parameter of the signature."""
+        return parameter_kinds(type(self).formula, 2)
+
+    def check(self, common: dtype) -> None:
+        """Refuse dtypes, with torch's errors; `common` is the dtype computed in."""
+        if self.floating_kernel and not common.is_floating_point:
+            raise not_implemented(self.floating_kernel, common)
+
+    def infer(self, *operands: Any, **named: Any) -> Inferred:
+        """Broadcast shape, promoted dtype; shared by all elementwise operators."""
+        kinds = self.kinds()
+        arguments = {**dict(zip(kinds, operands, strict=False)), **named}
+        promoting = []
+        attributes = {}
+        for name, value in arguments.items():
+            if kinds[name] not in OPERAND_KINDS:
+                attributes[name] = value
+            elif "Number" not in kinds[name] and value is not None:
+                promoting.append(value)
+        return self.inferred(self.promote, tuple(promoting), attributes)
+
+    def inferred(
+        self, rule: str, promoting: tuple[Any, ...], attributes: dict[str, Any] | None = None
+    ) -> Inferred:
+        """Outcome for the operands that promote, under `rule`."""
+        common, result = promotion.promote(rule, promoting, self.name)
+        self.check(common)
+        out = shapes.elementwise_layout(promoting, result)
+        return Inferred((out,), {**(attributes or {}), "common": common})
+
+    def lower(self, b: Any, *operands: Any, common: dtype, **named: Any) -> Any:
+        """One map over the broadcast domain."""
+        arguments = {**dict(zip(self.kinds(), operands, strict=False)), **named}
+        values = {name: value for name, value in arguments.items() if hasattr(value, "shape")}
+
+        def formula(k: Any, *expressions: Any) -> Any:
+            given = dict(zip(values, expressions, strict=True))
+            return self.formula(k, **{**arguments, **given})
+
+        as_byte = common is dtypes.bool_ and not self.keeps_bool
+        compute = dtypes.uint8 if as_byte else common.compute
+        result = dtypes.bool_ if self.promote is BOOL_RESULT else common
+        return b.map(formula, *values.values(), compute=compute, dtype=result)
+
+    def samples(self, s: Any) -> list[Any]:
+        """Same shapes, broadcast shapes, no dims and no elements, within `domain`."""
+        return s.elementwise(self)  # type: ignore[no-any-return]
+
+
+def not_implemented(kernel: str, given: dtype) -> NotImplementedError:
+    """torch's error where a kernel does not exist for a dtype."""
+    name = promotion.SCALAR_TYPE_NAMES[given.name]
+    return NotImplementedError(
+        helped(f"\"{kernel}\" not implemented for '{name}'", fix="convert with .to(torch.float32)")
+    )
+
+
+class Reduction(Operator):
+    """An operator that folds dimensions away: `kind` is one of codegen.loops.REDUCTIONS.
+
+    Covers the plain cases (sum, amax ...); others override infer or lower.
+    """
+
+    kind: ClassVar[str] = ""
+
+    def infer(
+        self, input: Layout, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    ) -> Inferred:
+        """Shape without the reduced dims (or 1 with keepdim), the dtype torch gives."""
+        result = self.result_dtype(input.dtype, dtype)
+        dims = shapes.reduced_dims(input, dim, self.name)
+        shape = shapes.reduced_shape(input.shape, dims, keepdim)
+        out = contiguous(shape, result, input.device)
+        return Inferred((out,), {"dim": dims, "keepdim": keepdim, "dtype": result})
+
+    def result_dtype(self, given: dtype, wanted: dtype | None) -> dtype:
+        """Dtype of the result; the input's unless asked otherwise."""
+        return wanted or given
+
+    def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, dtype: dtype) -> Any:
+        """One reduction in the result's compute dtype."""
+        return b.reduce(self.kind, b.convert(input, dtype), dim, keepdim)
+
+
+class View(Operator):
+    """An operator whose result shares its input's memory: no record, no kernel.
+
+    `view(self, input: Layout, ...) -> (Layout, offset in elements)`, the offset counted from the
+    input's. Raises torch's errors. Remembered per layout.
+    """
+
+    out = False
+
+    def view(self, input: Layout, *attributes: Any, **named: Any) -> tuple[Layout, int]:
+        """Layout and relative offset of the result."""
+        raise NotImplementedError
+
+
+REGISTRY: Final[dict[str, Operator]] = {}
+_Class = TypeVar("_Class", bound=type[Operator])
+
+
+def operator(
+    name: str,
+    *,
+    methods: tuple[str, ...] | None = None,
+    aliases: tuple[str, ...] = (),
+    function: bool = True,
+    **settings: Any,
+) -> Callable[[_Class], _Class]:
+    """Register a class as operator `name`.
+
+    methods    Tensor methods it becomes; default: (name,) where function is True. With `inplace`
+               each has a form with "_" too; a name given with "_" is that form alone ("copy_").
+    aliases    further public names, dotted from torch: "special.expit", "nn.functional.relu"
+    settings   class attributes to set (inplace=False, returns=("values", "indices") ...)
+    """
+
+    def register(cls: _Class) -> _Class:
+        if name in REGISTRY:
+            raise ValueError(f"operator {name!r} is defined twice")
+        cls.name = name
+        cls.methods = (name,) if methods is None and function else (methods or ())
+        cls.aliases = aliases
+        cls.function = function
+        for key, value in settings.items():
+            setattr(cls, key, value)
+        REGISTRY[name] = cls()
+        return cls
+
+    return register

@@ -1,0 +1,211 @@
+"""Activations that bend the identity: relu and its kin, and the hard ones.
+
+Keeps     names of parameters are torch.nn.functional's; `inplace` is handled by the functions there.
+Touches   ops.define.
+Not here  the smooth activations (smooth_activation.py), softmax (rows/softmax.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
+from flambeau.ops.define import Elementwise, Number, Tensor, operator
+
+
+class Activation(Elementwise):
+    """A function of one floating value; torch has it under nn.functional."""
+
+
+@operator("relu", aliases=("nn.functional.relu",))
+class Relu(Elementwise):
+    """max(x, 0); NaN stays."""
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError("Boolean inputs not supported for relu")
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.max(input, 0)
+
+    def vjp(self, t: Any, grad: Any, out: Any) -> Any:
+        return t.threshold_backward(grad, out, 0)
+
+
+@operator("threshold", function=True, methods=(), aliases=("nn.functional.threshold",))
+class Threshold(Elementwise):
+    """x where above the threshold, else `value`."""
+
+    def formula(self, k: Any, input: Tensor, threshold: Number, value: Number) -> Any:
+        return k.select(k.le(input, threshold), value, input)
+
+    def vjp(self, t: Any, grad: Any, input: Any, threshold: Any) -> Any:
+        return t.threshold_backward(grad, input, threshold)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), 0.2, -3.0)]
+
+
+@operator("threshold_backward", function=False, inplace=False)
+class ThresholdBackward(Elementwise):
+    """grad where input is above the threshold, else 0."""
+
+    specials = {"threshold": (0,)}
+    saved_for = {"grad_output": ("input",), "input": ()}
+
+    def formula(self, k: Any, grad_output: Tensor, input: Tensor, threshold: Number) -> Any:
+        return k.select(k.le(input, threshold), 0, grad_output)
+
+    def vjp(self, t: Any, grad: Any, input: Any, threshold: Any) -> Any:
+        return t.threshold_backward(grad, input, threshold), None
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), s.real(3, 4), 0)]
+
+
+@operator("relu6", function=False, aliases=("nn.functional.relu6",))
+class Relu6(Elementwise):
+    """min(max(x, 0), 6)."""
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.min(k.max(input, 0), 6)
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return t.where(t.logical_and(input > 0, input < 6), grad, 0)
+
+
+@operator("hardtanh", function=False, aliases=("nn.functional.hardtanh",))
+class HardTanh(Elementwise):
+    """x between min_val and max_val, the nearer of them outside."""
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError("Bool inputs not supported for hardtanh")
+
+    def formula(
+        self, k: Any, input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0
+    ) -> Any:
+        return k.min(k.max(input, min_val), max_val)
+
+    def vjp(self, t: Any, grad: Any, input: Any, min_val: Any, max_val: Any) -> Any:
+        return t.where(t.logical_and(input > min_val, input < max_val), grad, 0)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4)), s(s.real(3, 4), -0.5, 0.3)]
+
+
+@operator("leaky_relu", function=False, aliases=("nn.functional.leaky_relu",))
+class LeakyRelu(Elementwise):
+    """x above 0, negative_slope * x below."""
+
+    floating_kernel = "leaky_relu_cpu"
+
+    def formula(self, k: Any, input: Tensor, negative_slope: Number = 0.01) -> Any:
+        return k.select(k.gt(input, 0), input, k.mul(input, negative_slope))
+
+    def vjp(self, t: Any, grad: Any, input: Any, negative_slope: Any) -> Any:
+        return t.where(input > 0, grad, grad * negative_slope)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4)), s(s.real(3, 4), 0.3)]
+
+
+@operator("prelu_kernel", function=False, inplace=False)
+class ParametricRelu(Elementwise):
+    """x above 0, weight * x below; weight broadcasts."""
+
+    floating_kernel = "prelu_cpu"
+
+    def formula(self, k: Any, input: Tensor, weight: Tensor) -> Any:
+        return k.select(k.gt(input, 0), input, k.mul(weight, input))
+
+    def vjp(self, t: Any, grad: Any, input: Any, weight: Any, needs: Any) -> Any:
+        return (
+            t.where(input > 0, grad, weight * grad) if needs[0] else None,
+            t.where(input > 0, 0, input * grad) if needs[1] else None,
+        )
+
+
+@operator("hardsigmoid", function=False, aliases=("nn.functional.hardsigmoid",))
+class HardSigmoid(Elementwise):
+    """min(max(x + 3, 0), 6) / 6."""
+
+    floating_kernel = "hardsigmoid_cpu"
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.div(k.min(k.max(k.add(input, 3), 0), 6), 6)
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return t.where(t.logical_and(input > -3, input < 3), grad * (1 / 6), 0)
+
+
+@operator("hardswish", function=False, aliases=("nn.functional.hardswish",))
+class HardSwish(Elementwise):
+    """x * min(max(x + 3, 0), 6) / 6."""
+
+    floating_kernel = "hardswish_cpu"
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.div(k.mul(input, k.min(k.max(k.add(input, 3), 0), 6)), 6)
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        middle = t.where(input <= 3, grad * (input / 3 + 0.5), grad)
+        return t.where(input < -3, 0, middle)
+
+
+@operator("hardshrink", aliases=("nn.functional.hardshrink",), inplace=False)
+class HardShrink(Elementwise):
+    """x, but 0 between -lambd and lambd."""
+
+    floating_kernel = "hardshrink_cpu"
+
+    def formula(self, k: Any, input: Tensor, lambd: Number = 0.5) -> Any:
+        inside = k.and_(k.ge(input, k.neg(lambd)), k.le(input, lambd))
+        return k.select(inside, 0.0, input)
+
+    def vjp(self, t: Any, grad: Any, input: Any, lambd: Any) -> Any:
+        return t.where(t.logical_and(input >= -lambd, input <= lambd), 0, grad)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4)), s(s.real(3, 4), 0.2)]
+
+
+@operator("softshrink", function=False, inplace=False, aliases=("nn.functional.softshrink",))
+class SoftShrink(Elementwise):
+    """x moved by lambd towards 0, 0 between -lambd and lambd."""
+
+    floating_kernel = "softshrink_cpu"
+
+    def formula(self, k: Any, input: Tensor, lambd: Number = 0.5) -> Any:
+        below = k.select(k.lt(input, k.neg(lambd)), k.add(input, lambd), k.mul(input, 0.0))
+        return k.select(k.gt(input, lambd), k.sub(input, lambd), below)
+
+    def vjp(self, t: Any, grad: Any, input: Any, lambd: Any) -> Any:
+        return t.where(t.logical_and(input >= -lambd, input <= lambd), 0, grad)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4)), s(s.real(3, 4), 0.2)]
+
+
+@operator("tanhshrink", function=False, inplace=False, aliases=("nn.functional.tanhshrink",))
+class TanhShrink(Elementwise):
+    """x - tanh(x)."""
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.sub(input, k.tanh(input))
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        tanh = input.tanh()
+        return grad * (tanh * tanh)
+
+
+@operator("softsign", function=False, inplace=False, aliases=("nn.functional.softsign",))
+class SoftSign(Elementwise):
+    """x / (1 + |x|)."""
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.div(input, k.add(k.abs(input), 1))
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        bottom = input.abs() + 1
+        return grad / (bottom * bottom)

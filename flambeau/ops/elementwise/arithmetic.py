@@ -1,0 +1,395 @@
+"""Sums, products, quotients and their kin, element by element.
+
+Keeps     a fused multiply-add only where torch's kernel has one too (add and sub with alpha).
+Touches   ops.define.
+Not here  powers and roots (powers.py), the integer-like rounding of quotients (division.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
+from flambeau.ops.define import (
+    DEFAULT,
+    INT_TO_FLOAT,
+    SAME,
+    Elementwise,
+    Number,
+    Operand,
+    Tensor,
+    not_implemented,
+    operator,
+)
+
+
+def times(tensor: Any, factor: float) -> Any:
+    """`tensor * factor`, and the tensor itself for 1."""
+    return tensor if factor == 1 else tensor * factor
+
+
+def scaled_sum(k: Any, input: Any, other: Any, alpha: Any) -> Any:
+    """input + other * alpha, rounded once where floating."""
+    if isinstance(alpha, (int, float)):
+        if alpha == 1:
+            return k.add(input, other)
+        if alpha == -1:
+            return k.sub(input, other)
+    if k.dtype_of(input).is_floating_point:
+        return k.fma(other, alpha, input)
+    return k.add(input, k.mul(other, alpha))
+
+
+@operator("add")
+class Add(Elementwise):
+    """input + alpha * other."""
+
+    specials = {"alpha": (1,)}
+
+    def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
+        return scaled_sum(k, input, other, alpha)
+
+    def vjp(self, t: Any, grad: Any, alpha: Any) -> Any:
+        return grad, times(grad, alpha)
+
+
+@operator("sub", methods=("sub", "subtract"), aliases=("subtract",))
+class Subtract(Elementwise):
+    """input - alpha * other."""
+
+    specials = {"alpha": (1,)}
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
+                "`^` or `logical_xor()` operator instead."
+            )
+
+    def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
+        return scaled_sum(k, input, other, -alpha if alpha == 1 else k.neg(alpha))
+
+    def vjp(self, t: Any, grad: Any, alpha: Any) -> Any:
+        return grad, times(grad, -alpha)
+
+
+@operator("rsub")
+class ReverseSubtract(Subtract):
+    """other - alpha * input."""
+
+    inplace = False
+
+    def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
+        return scaled_sum(k, other, input, -alpha if alpha == 1 else k.neg(alpha))
+
+    def vjp(self, t: Any, grad: Any, alpha: Any) -> Any:
+        return times(grad, -alpha), grad
+
+
+@operator("mul", methods=("mul", "multiply"), aliases=("multiply",))
+class Multiply(Elementwise):
+    """input * other."""
+
+    saved_for = {"input": ("other",), "other": ("input",)}
+
+    def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
+        return k.mul(input, other)
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
+        return grad * other if needs[0] else None, grad * input if needs[1] else None
+
+
+@operator("neg", methods=("neg", "negative"), aliases=("negative",))
+class Negate(Elementwise):
+    """-input."""
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError(
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+                "to invert a mask, use the `~` or `logical_not()` operator instead."
+            )
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.neg(input)
+
+    def vjp(self, t: Any, grad: Any) -> Any:
+        return -grad
+
+
+@operator("positive", inplace=False)
+class Positive(Elementwise):
+    """+input."""
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return input
+
+    def vjp(self, t: Any, grad: Any) -> Any:
+        return grad
+
+
+@operator("abs", methods=("abs", "absolute"), aliases=("absolute",))
+class Absolute(Elementwise):
+    """|input|."""
+
+    keeps_bool = True
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.abs(input) if k.dtype_of(input).is_signed else input
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return grad * input.sign()
+
+
+@operator("sign")
+class Sign(Elementwise):
+    """-1, 0 or 1; NaN gives 0, as torch's."""
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        one = k.constant(1, k.dtype_of(input))
+        positive = k.select(k.gt(input, 0), one, 0)
+        return k.select(k.lt(input, 0), -1, positive) if k.dtype_of(input).is_signed else positive
+
+    def vjp(self, t: Any, grad: Any) -> Any:
+        return t.zeros_like(grad)
+
+
+@operator("sgn")
+class ComplexSign(Sign):
+    """sign, under the name that complex tensors use."""
+
+
+@operator("div", methods=("div", "divide"), aliases=("divide",))
+class Divide(Elementwise):
+    """input / other; rounding_mode "trunc" or "floor" rounds the quotient."""
+
+    promote = INT_TO_FLOAT
+
+    def infer(self, *operands: Any, **named: Any) -> Any:
+        inferred = {**dict(zip(("input", "other"), operands, strict=False)), **named}
+        mode = inferred.get("rounding_mode")
+        if mode not in (None, "trunc", "floor"):
+            raise RuntimeError(
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                f"'{mode}'"
+            )
+        promoting = (inferred["input"], inferred["other"])
+        rule = self.promote if mode is None else DEFAULT
+        return self.inferred(rule, promoting, {"rounding_mode": mode})
+
+    def formula(
+        self, k: Any, input: Tensor, other: Operand, *, rounding_mode: str | None = None
+    ) -> Any:
+        if rounding_mode == "floor":
+            return floor_quotient(k, input, other)
+        if k.dtype_of(input).is_floating_point:
+            quotient = k.div(input, other)
+            return k.trunc(quotient) if rounding_mode == "trunc" else quotient
+        return k.quotient(input, other)
+
+    def vjp(
+        self, t: Any, grad: Any, input: Any, other: Any, rounding_mode: Any, needs: Any
+    ) -> Any:
+        if rounding_mode is not None:
+            return t.zeros_like(grad), t.zeros_like(grad)
+        return (
+            grad / other if needs[0] else None,
+            -grad * ((input / other) / other) if needs[1] else None,
+        )
+
+    saved_for = {"input": ("other",), "other": ("input", "other")}
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            *s.elementwise(self),
+            s(s.real(3, 4), s.real(4, low=1, high=2), rounding_mode="floor"),
+            s(s.real(3, 4), 0.7, rounding_mode="trunc"),
+        ]
+
+
+@operator("true_divide")
+class TrueDivide(Divide):
+    """input / other."""
+
+    def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
+        return k.div(input, other)
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
+        return super().vjp(t, grad, input, other, None, needs)
+
+
+def floor_quotient(k: Any, input: Any, other: Any) -> Any:
+    """Quotient rounded down: Python's //, which torch follows for floats too."""
+    if not k.dtype_of(input).is_floating_point:
+        quotient = k.quotient(input, other)
+        remainder = k.modulo(input, other)
+        opposite = k.ne(k.lt(remainder, 0), k.lt(other, 0))
+        inexact = k.and_(k.ne(remainder, 0), opposite)
+        signed = k.dtype_of(input).is_signed
+        return k.select(inexact, k.sub(quotient, 1), quotient) if signed else quotient
+    remainder = k.fmod(input, other)
+    quotient = k.div(k.sub(input, remainder), other)
+    opposite = k.ne(k.lt(remainder, 0), k.lt(other, 0))
+    lower = k.and_(k.ne(remainder, 0), opposite)
+    quotient = k.select(lower, k.sub(quotient, 1), quotient)
+    floor = k.floor(quotient)
+    floor = k.select(k.gt(k.sub(quotient, floor), 0.5), k.add(floor, 1), floor)
+    plain = k.div(input, other)
+    floor = k.select(k.eq(quotient, 0), k.copysign(k.constant(0, k.dtype_of(input)), plain), floor)
+    return k.select(k.eq(other, 0), plain, floor)
+
+
+@operator("floor_divide")
+class FloorDivide(Elementwise):
+    """input // other, rounded down."""
+
+    domain = {"other": (0.5, 2.0)}
+    differentiable = False
+
+    def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
+        return floor_quotient(k, input, other)
+
+
+@operator("remainder")
+class Remainder(Elementwise):
+    """input - other * floor(input / other): the sign is other's."""
+
+    domain = {"other": (0.5, 2.0)}
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise not_implemented("remainder_cpu", common)
+
+    def formula(self, k: Any, input: Operand, other: Operand) -> Any:
+        floating = k.dtype_of(input).is_floating_point
+        remainder = k.fmod(input, other) if floating else k.modulo(input, other)
+        opposite = k.ne(k.lt(remainder, 0), k.lt(other, 0))
+        moved = k.and_(k.ne(remainder, 0), opposite)
+        return k.select(moved, k.add(remainder, other), remainder)
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
+        quotient = t.div(input, other, rounding_mode="floor") if needs[1] else None
+        return grad, -grad * quotient if needs[1] else None
+
+    saved_for = {"input": (), "other": ("input", "other")}
+
+
+@operator("fmod")
+class Fmod(Elementwise):
+    """input - other * trunc(input / other): the sign is input's."""
+
+    domain = {"other": (0.5, 2.0)}
+    saved_for = {"input": (), "other": ("input", "other")}
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise not_implemented("fmod_cpu", common)
+
+    def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
+        if k.dtype_of(input).is_floating_point:
+            return k.fmod(input, other)
+        return k.modulo(input, other)
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
+        quotient = t.div(input, other, rounding_mode="trunc") if needs[1] else None
+        return grad, -grad * quotient if needs[1] else None
+
+
+@operator("addcmul")
+class AddProduct(Elementwise):
+    """input + value * tensor1 * tensor2."""
+
+    specials = {"value": (1,)}
+    saved_for = {"input": (), "tensor1": ("tensor2",), "tensor2": ("tensor1",)}
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise not_implemented("addcmul_cpu_out", common)
+
+    def formula(
+        self, k: Any, input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1
+    ) -> Any:
+        return k.add(input, k.mul(tensor1 if value == 1 else k.mul(value, tensor1), tensor2))
+
+    def vjp(self, t: Any, grad: Any, tensor1: Any, tensor2: Any, value: Any, needs: Any) -> Any:
+        return (
+            grad,
+            grad * times(tensor2, value) if needs[1] else None,
+            grad * times(tensor1, value) if needs[2] else None,
+        )
+
+
+@operator("addcdiv")
+class AddQuotient(Elementwise):
+    """input + value * tensor1 / tensor2."""
+
+    specials = {"value": (1,)}
+    saved_for = {"input": (), "tensor1": ("tensor2",), "tensor2": ("tensor1", "tensor2")}
+    domain = {"tensor2": (0.5, 2.0)}
+
+    def check(self, common: dtype) -> None:
+        if not common.is_floating_point:
+            raise RuntimeError(
+                "Integer division with addcdiv is no longer supported, and in a future  release "
+                "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
+                "behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+                "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+                "tensor2) for float inputs. The future addcdiv behavior is just the latter "
+                "implementation: (input + value * tensor1 / tensor2), for all dtypes."
+            )
+
+    def formula(
+        self, k: Any, input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1
+    ) -> Any:
+        return k.add(input, k.div(tensor1 if value == 1 else k.mul(value, tensor1), tensor2))
+
+    def vjp(self, t: Any, grad: Any, tensor1: Any, tensor2: Any, value: Any, needs: Any) -> Any:
+        return (
+            grad,
+            grad * (value / tensor2) if needs[1] else None,
+            -grad * (value * tensor1 / (tensor2 * tensor2)) if needs[2] else None,
+        )
+
+
+@operator("lerp")
+class Lerp(Elementwise):
+    """Point a share `weight` of the way from input to end; exact at weight 0 and 1."""
+
+    promote = SAME
+    floating_kernel = "lerp_kernel"
+    saved_for = {"input": ("weight",), "end": ("weight",), "weight": ("input", "end")}
+
+    def infer(self, *operands: Any, **named: Any) -> Any:
+        arguments = {**dict(zip(("input", "end", "weight"), operands, strict=False)), **named}
+        input = arguments["input"]
+        for name in ("end", "weight"):
+            other = arguments[name]
+            if hasattr(other, "dtype") and other.dtype is not input.dtype:
+                raise RuntimeError(
+                    f"expected dtype {_c_name(input.dtype)} for `{name}` but got dtype "
+                    f"{_c_name(other.dtype)}"
+                )
+        return self.inferred(self.promote, (input, arguments["end"], arguments["weight"]))
+
+    def formula(self, k: Any, input: Tensor, end: Tensor, weight: Operand) -> Any:
+        near = k.lt(k.abs(weight), 0.5)
+        share = k.select(near, weight, k.sub(weight, 1))
+        return k.fma(share, k.sub(end, input), k.select(near, input, end))
+
+    def vjp(self, t: Any, grad: Any, input: Any, end: Any, weight: Any, needs: Any) -> Any:
+        return (
+            grad * (1 - weight) if needs[0] else None,
+            grad * weight if needs[1] else None,
+            grad * (end - input) if needs[2] else None,
+        )
+
+
+def _c_name(given: dtype) -> str:
+    """torch's C++ name of a dtype in a few messages."""
+    return {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+            "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
+            "int8": "signed char", "uint8": "unsigned char"}.get(given.name, given.name)  # fmt: skip

@@ -1,0 +1,362 @@
+"""Powers, roots, exponentials and logarithms.
+
+Keeps     a gradient reads the result where that is enough (sqrt, exp), so that the input is free.
+Touches   ops.define.
+Not here  how exp and log are computed (codegen/mathlib.py)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from flambeau.base import dtypes, promotion
+from flambeau.ops.define import DEFAULT, INT_TO_FLOAT, Elementwise, Operand, Tensor, operator
+
+LN_2: Final = 0.6931471805599453
+LN_10: Final = 2.302585092994046
+
+
+@operator("square")
+class Square(Elementwise):
+    """input * input."""
+
+    def infer(self, *operands: Any, **named: Any) -> Any:
+        input = operands[0] if operands else named["input"]
+        # As input ** 2: the integer makes bool an integer.
+        common = promotion.result_type((input, promotion.INTEGER))
+        inferred = self.inferred(DEFAULT, (input,))
+        (out,) = inferred.outputs
+        inferred.attributes["common"] = common
+        return type(inferred)((out.with_dtype(common),), inferred.attributes)
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.mul(input, input)
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return grad * (input * 2)
+
+
+@operator("sqrt")
+class SquareRoot(Elementwise):
+    """Square root; NaN below 0."""
+
+    promote = INT_TO_FLOAT
+    domain = {"input": (0.2, 3.0)}
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.sqrt(input)
+
+    def vjp(self, t: Any, grad: Any, out: Any) -> Any:
+        return grad / (2 * out)
+
+
+@operator("rsqrt")
+class ReciprocalSquareRoot(Elementwise):
+    """1 / sqrt(input)."""
+
+    promote = INT_TO_FLOAT
+    domain = {"input": (0.2, 3.0)}
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.div(1, k.sqrt(input))
+
+    def vjp(self, t: Any, grad: Any, out: Any) -> Any:
+        return -0.5 * grad * (out * out * out)
+
+
+@operator("reciprocal")
+class Reciprocal(Elementwise):
+    """1 / input."""
+
+    promote = INT_TO_FLOAT
+    domain = {"input": (0.3, 3.0)}
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.div(1, input)
+
+    def vjp(self, t: Any, grad: Any, out: Any) -> Any:
+        return -grad * (out * out)
+
+
+@operator("pow")
+class Power(Elementwise):
+    """input ** exponent; the common exponents are products and roots."""
+
+    specials = {"exponent": (0, 0.5, 1, 2, 3, -0.5, -1, -2)}
+    domain = {"input": (0.3, 2.0)}
+
+    def formula(self, k: Any, input: Operand, exponent: Operand) -> Any:
+        if not k.dtype_of(exponent if isinstance(input, (int, float)) else input).is_floating_point:
+            return integer_power(k, input, exponent)
+        if isinstance(exponent, (int, float)):
+            return self.special(k, input, exponent)
+        return k.pow(input, exponent)
+
+    def special(self, k: Any, input: Any, exponent: float) -> Any:
+        """The power for one of `specials`."""
+        if exponent == 0:
+            return k.constant(1, k.dtype_of(input))
+        if exponent < 0:
+            return k.div(1, self.special(k, input, -exponent))
+        if exponent == 0.5:
+            return k.sqrt(input)
+        result = input
+        for _ in range(int(exponent) - 1):
+            result = k.mul(result, input)
+        return result
+
+    def vjp(self, t: Any, grad: Any, input: Any, exponent: Any, out: Any, needs: Any) -> Any:
+        return (
+            self.base_gradient(t, grad, input, exponent) if needs[0] else None,
+            self.exponent_gradient(t, grad, input, exponent, out) if needs[1] else None,
+        )
+
+    saved_for = {"input": ("input", "exponent"), "exponent": ("input", "exponent", "out")}
+
+    def base_gradient(self, t: Any, grad: Any, input: Any, exponent: Any) -> Any:
+        """exponent * input ** (exponent - 1), and 0 for exponent 0, even at input 0."""
+        if not isinstance(exponent, (int, float)):
+            slope = exponent * input.pow(exponent - 1)
+            return t.where(exponent == 0, 0, grad * slope)
+        if exponent == 0:
+            return t.zeros_like(grad)
+        if exponent in (1, 2):
+            return grad if exponent == 1 else grad * (input * 2)
+        return grad * (input.pow(exponent - 1) * exponent)
+
+    def exponent_gradient(self, t: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:
+        """out * log(input), and 0 where input is 0 and the exponent is not negative."""
+        if isinstance(input, (int, float)):
+            base = t.full_like(exponent, input)
+            slope = out * base.log()
+            return t.where(exponent >= 0, 0, grad * slope) if input == 0 else grad * slope
+        flat = t.logical_and(input == 0, exponent >= 0)
+        return grad * t.where(flat, 0, out * input.log())
+
+    def samples(self, s: Any) -> list[Any]:
+        special = [s(s.real(3, 4, low=0.3, high=2), each) for each in (2, 3, 0.5, -1, 1.7, 0)]
+        return [*s.elementwise(self), *special, s(2.5, s.real(3, 4))]
+
+
+def integer_power(k: Any, input: Any, exponent: Any) -> Any:
+    """Power by squaring, wrapping as integers do; a negative exponent leaves only 1 and -1."""
+    if isinstance(exponent, (int, float)) and exponent >= 0:
+        result = k.constant(1, k.dtype_of(input))
+        for _ in range(int(exponent)):
+            result = k.mul(result, input)
+        return result
+    given = k.dtype_of(exponent if isinstance(input, (int, float)) else input)
+    input, exponent = (
+        k.constant(int(each), given) if isinstance(each, (int, float)) else each
+        for each in (input, exponent)
+    )
+    one = k.constant(1, given)
+    result, square, rest = one, input, exponent
+    for _ in range(given.n_bits - (1 if given.is_signed else 0)):
+        odd = k.ne(k.and_(rest, 1), 0)
+        result = k.select(odd, k.mul(result, square), result)
+        square = k.mul(square, square)
+        rest = k.shift_right_logical(rest, 1)
+    if not given.is_signed:
+        return result
+    odd = k.ne(k.and_(exponent, 1), 0)
+    unit = k.select(k.and_(k.eq(input, -1), odd), -1, one)
+    is_unit = k.or_(k.eq(input, 1), k.eq(input, -1))
+    return k.select(k.lt(exponent, 0), k.select(is_unit, unit, 0), result)
+
+
+@operator("float_power", inplace=False)
+class FloatPower(Power):
+    """input ** exponent in float64."""
+
+    def infer(self, *operands: Any, **named: Any) -> Any:
+        inferred = super().infer(*operands, **named)
+        (out,) = inferred.outputs
+        inferred.attributes["common"] = dtypes.float64
+        return type(inferred)((out.with_dtype(dtypes.float64),), inferred.attributes)
+
+    def vjp(self, t: Any, grad: Any, input: Any, exponent: Any, out: Any, needs: Any) -> Any:
+        # In float64, as the result is; the caller converts each cotangent back.
+        wide = [
+            each if isinstance(each, (int, float)) else each.double() for each in (input, exponent)
+        ]
+        return super().vjp(t, grad, *wide, out, needs)
+
+
+@operator("exp")
+class Exponential(Elementwise):
+    """e ** input."""
+
+    promote = INT_TO_FLOAT
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.exp(input)
+
+    def vjp(self, t: Any, grad: Any, out: Any) -> Any:
+        return grad * out
+
+
+@operator("exp2", aliases=("special.exp2",))
+class Exponential2(Elementwise):
+    """2 ** input."""
+
+    promote = INT_TO_FLOAT
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.exp2(input)
+
+    def vjp(self, t: Any, grad: Any, out: Any) -> Any:
+        return grad * out * LN_2
+
+
+@operator("expm1", aliases=("special.expm1",))
+class ExponentialMinus1(Elementwise):
+    """e ** input - 1, exact near 0."""
+
+    promote = INT_TO_FLOAT
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.expm1(input)
+
+    def vjp(self, t: Any, grad: Any, out: Any) -> Any:
+        return grad * (out + 1)
+
+
+@operator("log")
+class Logarithm(Elementwise):
+    """Natural logarithm."""
+
+    promote = INT_TO_FLOAT
+    domain = {"input": (0.2, 3.0)}
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.log(input)
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return grad / input
+
+
+@operator("log2")
+class Logarithm2(Elementwise):
+    """Logarithm to base 2."""
+
+    promote = INT_TO_FLOAT
+    domain = {"input": (0.2, 3.0)}
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.log2(input)
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return grad / (input * LN_2)
+
+
+@operator("log10")
+class Logarithm10(Elementwise):
+    """Logarithm to base 10."""
+
+    promote = INT_TO_FLOAT
+    domain = {"input": (0.2, 3.0)}
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.log10(input)
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return grad / (input * LN_10)
+
+
+@operator("log1p", aliases=("special.log1p",))
+class Logarithm1Plus(Elementwise):
+    """log(1 + input), exact near 0."""
+
+    promote = INT_TO_FLOAT
+    domain = {"input": (-0.8, 3.0)}
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        return k.log1p(input)
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return grad / (input + 1)
+
+
+@operator("logaddexp", inplace=False)
+class LogAddExp(Elementwise):
+    """log(exp(input) + exp(other)), without overflow."""
+
+    floating_kernel = "logaddexp_cpu"
+
+    def formula(self, k: Any, input: Tensor, other: Tensor) -> Any:
+        high = k.max(input, other)
+        low = k.min(input, other)
+        total = k.add(high, k.log1p(k.exp(k.sub(low, high))))
+        # Equal infinities have no difference.
+        infinite = k.and_(k.eq(input, other), k.eq(k.abs(input), float("inf")))
+        return k.select(infinite, input, total)
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, out: Any, needs: Any) -> Any:
+        return (
+            grad * (input - out).exp() if needs[0] else None,
+            grad * (other - out).exp() if needs[1] else None,
+        )
+
+
+@operator("logaddexp2", inplace=False)
+class LogAddExp2(Elementwise):
+    """log2(2 ** input + 2 ** other), without overflow."""
+
+    floating_kernel = "logaddexp2_cpu"
+
+    def formula(self, k: Any, input: Tensor, other: Tensor) -> Any:
+        high = k.max(input, other)
+        low = k.min(input, other)
+        share = k.log1p(k.exp2(k.sub(low, high)))
+        total = k.add(high, k.mul(share, 1 / LN_2))
+        infinite = k.and_(k.eq(input, other), k.eq(k.abs(input), float("inf")))
+        return k.select(infinite, input, total)
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, out: Any, needs: Any) -> Any:
+        return (
+            grad * t.exp2(input - out) if needs[0] else None,
+            grad * t.exp2(other - out) if needs[1] else None,
+        )
+
+
+@operator("xlogy", aliases=("special.xlogy",))
+class XLogY(Elementwise):
+    """input * log(other), 0 where input is 0 (unless other is NaN)."""
+
+    promote = INT_TO_FLOAT
+    domain = {"other": (0.2, 3.0)}
+
+    def formula(self, k: Any, input: Operand, other: Operand) -> Any:
+        product = k.mul(input, k.log(other))
+        zero = k.and_(k.eq(input, 0), k.not_(k.isnan(other)))
+        return k.select(zero, 0.0, product)
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
+        return (
+            grad * t.masked_fill(t.log(other), t.logical_and(input == 0, other <= 0), 0)
+            if needs[0]
+            else None,
+            grad * input / other if needs[1] else None,
+        )
+
+
+@operator("hypot")
+class Hypotenuse(Elementwise):
+    """sqrt(input^2 + other^2), without overflow in between."""
+
+    floating_kernel = "hypot_cpu"
+
+    def formula(self, k: Any, input: Tensor, other: Tensor) -> Any:
+        one, two = k.abs(input), k.abs(other)
+        high, low = k.max(one, two), k.min(one, two)
+        ratio = k.div(low, k.select(k.eq(high, 0), 1.0, high))
+        length = k.mul(high, k.sqrt(k.fma(ratio, ratio, 1.0)))
+        infinity = float("inf")
+        infinite = k.or_(k.eq(one, infinity), k.eq(two, infinity))
+        return k.select(infinite, infinity, length)
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, out: Any, needs: Any) -> Any:
+        return (
+            grad * (input / out) if needs[0] else None,
+            grad * (other / out) if needs[1] else None,
+        )
