@@ -1,0 +1,131 @@
+"""What a name that is not there says: that it is not there yet, and what is near it.
+
+Keeps     a missing name raises AttributeError (`hasattr` is False), and ImportError where
+          `from torch import name` asked for it; looking for near names costs nothing until the
+          message is read, so `hasattr` stays cheap.
+Touches   sys.modules and the caller's code object, read only.
+Not here  serving `import torch` (cli/stand_in.py)."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable, Iterable
+
+# Rooms whose names a program may look for in the wrong place: torch's own, nothing internal.
+_PUBLIC = (
+    "flambeau",
+    "flambeau.nn",
+    "flambeau.nn.functional",
+    "flambeau.nn.init",
+    "flambeau.nn.utils",
+    "flambeau.optim",
+    "flambeau.optim.lr_scheduler",
+    "flambeau.autograd",
+    "flambeau.utils.data",
+    "flambeau.linalg",
+    "flambeau.fft",
+    "flambeau.special",
+)
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+
+
+def torch_name(module_name: str) -> str:
+    """The name under which a PyTorch program knows one of flambeau's modules.
+
+    >>> torch_name("flambeau.nn.functional")
+    'torch.nn.functional'
+    """
+    return "torch" + module_name.removeprefix("flambeau")
+
+
+def near_names(name: str, candidates: Iterable[str], limit: int = 4) -> list[str]:
+    """Candidates that `name` may have been meant for, the likeliest first.
+
+    >>> near_names("Conv3D", ["Conv3d", "Conv2d", "Linear", "Tanh"])
+    ['Conv3d', 'Conv2d']
+    """
+    import difflib
+
+    public = [candidate for candidate in candidates if not candidate.startswith("_")]
+    same = [candidate for candidate in public if candidate.lower() == name.lower()]
+    close = difflib.get_close_matches(name, public, n=limit, cutoff=0.65)
+    return list(dict.fromkeys(same + close))[:limit]
+
+
+class _Explanation:
+    """An exception's text, written when it is read: most missing names are only asked after."""
+
+    def __init__(self, module_name: str, name: str, names: Iterable[str] | None) -> None:
+        self.module_name = module_name
+        self.name = name
+        self.names = names
+
+    def __str__(self) -> str:
+        where, name = torch_name(self.module_name), self.name
+        lines = [
+            f"module {where!r} has no attribute {name!r}",
+            f"  flambeau  has no {where}.{name} yet",
+        ]
+        elsewhere = [
+            f"{torch_name(other)}.{name}"
+            for other in _PUBLIC
+            if other != self.module_name and name in vars(sys.modules.get(other, object))
+        ]
+        if elsewhere:
+            lines.append(f"  it is at  {', '.join(elsewhere)}")
+        if self.names is None:
+            module = sys.modules.get(self.module_name)
+            self.names = dir(module) if module is not None else ()
+        near = near_names(name, self.names)
+        if near:
+            lines.append(f"  near it   {', '.join(f'{where}.{other}' for other in near)}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+def missing_name(module_name: str, name: str, names: Iterable[str] | None = None) -> Exception:
+    """The error for a name that a module does not have, of the class its caller expects.
+
+    Call it from a module's `__getattr__` itself: the caller of that function decides. Python
+    turns an AttributeError under `from module import name` into an ImportError of its own words,
+    so there the ImportError is made here."""
+    explanation = _Explanation(module_name, name, names)
+    frame = sys._getframe(2)
+    if not name.startswith("__") and _is_import_from(frame.f_code.co_code, frame.f_lasti):
+        module = sys.modules.get(module_name)
+        return ImportError(explanation, name=module_name, path=getattr(module, "__file__", None))
+    return AttributeError(explanation, name=name)
+
+
+def _is_import_from(code: bytes, at: int) -> bool:
+    return 0 <= at < len(code) and code[at] == _IMPORT_FROM
+
+
+def module_getattr(
+    module_name: str, names: Iterable[str] | None = None
+) -> Callable[[str], object]:
+    """A `__getattr__` for one of flambeau's modules; `names` are what it offers besides dir().
+
+    Write `__getattr__ = module_getattr(__name__)` at the end of the module. A module that also
+    loads names lazily ends its own `__getattr__` with `raise missing_name(__name__, name)`."""
+
+    def __getattr__(name: str) -> object:
+        raise missing_name(module_name, name, names)
+
+    return __getattr__
+
+
+def missing_module(name: str, siblings: Iterable[str]) -> ModuleNotFoundError:
+    """The error for `import torch.x` where flambeau has no such module."""
+    parent, _, last = name.rpartition(".")
+    lines = [f"No module named {name!r}", f"  flambeau  has no module {name} yet"]
+    near = near_names(last, siblings)
+    if near:
+        lines.append(f"  near it   {', '.join(f'{parent}.{other}' for other in near)}")
+    return ModuleNotFoundError("\n".join(lines), name=name)
