@@ -1,0 +1,155 @@
+"""The shape of the tree: small files, short functions, narrow lines, tests where their code is."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 60
+MAX_FOLDER_FILES = 14
+MAX_COLUMNS = 100
+
+# path -> why it may be longer than a file should be
+LONG_FILES: dict[str, str] = {}
+# "path:function" -> why it may be longer than a function should be
+LONG_FUNCTIONS: dict[str, str] = {}
+# folder -> why it may hold more files
+FULL_FOLDERS: dict[str, str] = {}
+# a test file that has no source file of its name -> what it tests instead
+FREE_TESTS = {
+    "tests/test_layers.py": "the imports of the whole package",
+    "tests/test_layout.py": "the shape of the whole tree",
+    "tests/test_docs.py": "docstrings, README and the pages under docs/",
+    "tests/test_invariants.py": "promises about whole programs: fused or not, the same bits",
+    "tests/test_every_operator.py": "every registered operator, by its own declarations",
+    "tests/test_small_programs.py": "small programs that break a naive engine",
+    "tests/test_main.py": "the module __main__",
+}
+# a folder of tests without a room of its name -> what it tests
+FREE_FOLDERS = {
+    "tests/examples": "the programs in examples/",
+    "tests/benchmarks": "the programs in benchmarks/",
+    "tests/recorded": "answers of torch, as data, and the scripts that recorded them",
+    "tests/invariants": "promises about whole programs: fused or not, the same bits",
+    "tests/programs": "small programs that break a naive engine",
+}
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+
+
+def python_files(*folders):
+    found = [p for folder in folders for p in (ROOT / folder).rglob("*.py")]
+    return sorted(p for p in found if "__pycache__" not in p.parts)
+
+
+OURS = python_files("flambeau", "tests", "benchmarks", "examples", "docs")
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def functions(path):
+    """(name, lines without the docstring, first line) of every function in the file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node, clean=False)
+            n_lines = node.end_lineno - node.lineno + 1
+            yield node.name, n_lines - (text.count("\n") + 1 if text else 0), node.lineno
+
+
+def test_files_are_short():
+    long = {name_of(p): p.read_text(encoding="utf-8").count("\n") for p in OURS}
+    long = {name: n for name, n in long.items() if n > MAX_FILE_LINES and name not in LONG_FILES}
+    assert long == {}
+
+
+def test_functions_are_short():
+    long = [
+        f"{name_of(path)}:{line} {name} has {n_lines} lines"
+        for path in OURS
+        for name, n_lines, line in functions(path)
+        if n_lines > MAX_FUNCTION_LINES and f"{name_of(path)}:{name}" not in LONG_FUNCTIONS
+    ]
+    assert long == []
+
+
+def test_folders_hold_few_files():
+    counts: dict[str, int] = {}
+    for path in OURS:
+        if path.name != "__init__.py":
+            counts[name_of(path.parent)] = counts.get(name_of(path.parent), 0) + 1
+    full = {k: n for k, n in counts.items() if n > MAX_FOLDER_FILES and k not in FULL_FOLDERS}
+    assert full == {}
+
+
+def test_lines_are_narrow():
+    wide = [
+        f"{name_of(path)}:{number} has {len(line)} columns"
+        for path in OURS
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > MAX_COLUMNS
+    ]
+    assert wide == []
+
+
+def test_every_source_file_says_what_it_is():
+    silent = [
+        name_of(path)
+        for path in OURS
+        if path.read_text(encoding="utf-8").strip()
+        and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def test_nothing_is_left_unfinished():
+    marks = [
+        f"{name_of(path)}:{number} {line.strip()}"
+        for path in python_files("flambeau", "benchmarks", "examples")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if UNFINISHED.search(line)
+    ]
+    assert marks == []
+
+
+def test_users_never_meet_an_assert():
+    """`python -O` removes asserts, and an AssertionError helps nobody."""
+    asserts = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in python_files("flambeau")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assert)
+    ]
+    assert asserts == []
+
+
+@pytest.mark.parametrize("path", [p for p in OURS if p.name.startswith("test_")], ids=name_of)
+def test_tests_mirror_the_tree(path):
+    """tests/a/b/test_c.py tests flambeau/a/b/c.py, or the folder flambeau/a/b/c/."""
+    relative = path.relative_to(ROOT / "tests")
+    name, folder = name_of(path), "tests/" + relative.parts[0]
+    if name in FREE_TESTS or folder in FREE_FOLDERS:
+        return
+    source = ROOT / "flambeau" / relative.parent / relative.name.removeprefix("test_")
+    assert source.exists() or source.with_suffix("").is_dir(), f"{name} tests no file of its name"
+
+
+def test_every_room_has_tests():
+    """A room without a folder of tests, or a test_ROOM.py, is tested by nobody in particular."""
+    rooms = [p for p in (ROOT / "flambeau").iterdir() if p.is_dir() and any(p.rglob("[a-z]*.py"))]
+    bare = [
+        room.name
+        for room in rooms
+        if not any((ROOT / "tests" / room.name).rglob("test_*.py"))
+        and not (ROOT / "tests" / f"test_{room.name}.py").exists()
+    ]
+    assert bare == []
+
+
+def test_helpers_have_names_of_their_own():
+    """Test helpers are imported by bare name, so each name is taken once."""
+    names = [p.stem for p in python_files("tests") if p.name.endswith("_support.py")]
+    assert len(names) == len(set(names))
