@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 import sys
 from functools import cache
 from pathlib import Path
@@ -24,10 +23,10 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 @cache
 def cpu_fields() -> dict[str, str]:
     """First processor's lines of /proc/cpuinfo; raises where flambeau cannot run."""
-    if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
+    if sys.platform != "linux" or os.uname().machine not in ("x86_64", "AMD64"):
         raise RuntimeError(
             "flambeau compiles for Linux on x86-64 only: this is "
-            f"{sys.platform} on {platform.machine()}. "
+            f"{sys.platform} on {os.uname().machine}. "
             "Run it on a Linux x86-64 machine with AVX2 and FMA."
         )
     fields: dict[str, str] = {}
@@ -122,8 +121,3 @@ def usable_cores() -> int:
     cores = len(os.sched_getaffinity(0))
     quota = _cgroup_quota()
     return max(1, cores if quota is None else min(cores, math.ceil(quota)))
-
-
-def thread_count() -> int:
-    """Threads a plan may use, the calling one included: the switch, or every usable core."""
-    return max(1, CONFIG.threads or usable_cores())

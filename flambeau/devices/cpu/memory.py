@@ -46,7 +46,7 @@ _madvise: Final = _libc.madvise
 _madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
-class OutOfMemory(MemoryError):
+class OutOfMemory(MemoryError):  # noqa: N818 (users see torch's RuntimeError instead)
     """The machine cannot hold another `n_bytes`."""
 
     def __init__(self, n_bytes: int) -> None:
@@ -143,7 +143,7 @@ def allocate(n_bytes: int) -> Block:
     statistics = STATS
     statistics.allocations += 1
     statistics.current_bytes = current = statistics.current_bytes + n_bytes
-    if current > statistics.peak_bytes:  # noqa: PLR1730 (half the time of a call to max)
+    if current > statistics.peak_bytes:
         statistics.peak_bytes = current
     return block
 
@@ -286,4 +286,7 @@ _clock: Final = itertools.count(1)
 _classes: Final[dict[int, SizeClass]] = {}
 _slabs: Final[dict[bool, Iterator[int]]] = {True: iter(()), False: iter(())}
 # Free list of every size up to _TABLE_LIMIT, by its number of 64-byte lines.
-_table: Final = [_class_of(lines * 64).free for lines in range(_TABLE_LIMIT // 64 + 1)]
+_table: Final[list[list[int]]] = []
+while len(_table) * 64 <= _TABLE_LIMIT:
+    _one = _class_of(len(_table) * 64)
+    _table.extend([_one.free] * (_one.capacity // 64 + 1 - len(_table)))

@@ -14,6 +14,7 @@ import stat
 import threading
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -50,10 +51,8 @@ class ObjectCache:
         if content[:_HEADER_BYTES] != _header(payload):
             return None
         if time.time() - status.st_mtime > _TOUCH_SECONDS:
-            try:
+            with suppress(OSError):
                 os.utime(path)
-            except OSError:
-                pass
         return payload
 
     def store(self, key: str, payload: bytes) -> None:
@@ -111,10 +110,8 @@ def _header(payload: bytes) -> bytes:
 
 
 def _remove(path: str) -> None:
-    try:
+    with suppress(OSError):
         os.unlink(path)
-    except OSError:
-        pass
 
 
 def default_folder() -> Path:
@@ -131,10 +128,8 @@ def _private_folder(folder: Path) -> Path | None:
     """The folder, made if need be; None, said once, if it is not ours alone."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with suppress(FileExistsError):
             os.mkdir(folder, 0o700)
-        except FileExistsError:
-            pass
         status = os.stat(folder)
     except OSError as error:
         _warn_once(f"cannot make {folder} ({error.strerror})")

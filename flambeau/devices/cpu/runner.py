@@ -29,6 +29,7 @@ from flambeau.devices.cpu.runner_text import (
     THREADS_USED,
     runner_text,
 )
+from flambeau.devices.cpu.team_text import MAXIMUM_THREADS
 
 if TYPE_CHECKING:
     Words = array[int]
@@ -106,13 +107,15 @@ def run(
         except IndexError:
             state = RunState()
     words = state.words
+    n_threads = CONFIG.threads or features.usable_cores()
+    if n_threads > MAXIMUM_THREADS:
+        n_threads = MAXIMUM_THREADS
     scratch_bytes = program[2]
     scratch_address = 0
     if scratch_bytes:
         scratch = memory.allocate(scratch_bytes)  # the caller's; alive until the run is over
         scratch_address = scratch.address
-        team.ensure_scratch(scratch_bytes)
-    n_threads = CONFIG.threads or features.usable_cores()
+        team.ensure_scratch(scratch_bytes, n_threads)
     _fill(
         words, _FIRST_INPUT, program.buffer_info()[0], addresses.buffer_info()[0],
         numbers.buffer_info()[0], team.address, n_threads, scratch_address, flush_denormals,
@@ -131,7 +134,7 @@ def run(
     statistics = STATS
     statistics.runs += 1
     statistics.kernels_launched += launched
-    if used > statistics.threads_used:  # noqa: PLR1730 (half the time of a call to max)
+    if used > statistics.threads_used:
         statistics.threads_used = used
     return _new_result(RunResult, (launched, used))
 

@@ -12,7 +12,7 @@ import ctypes
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
@@ -29,6 +29,7 @@ address = 0  # of the team's memory; 0 while there is no team
 _scratch: dict[int, memory.Block] = {}
 _replaced: list[memory.Block] = []
 _scratch_bytes = 0
+_scratch_threads = 1
 
 
 def unique_name(family: str, module_text: Callable[[str], str]) -> tuple[str, str]:
@@ -55,36 +56,44 @@ def ensure(n_threads: int) -> int:
             team = memory.allocate(text.TEAM_BYTES)
             ctypes.memset(team.address, 0, text.TEAM_BYTES)
             _team = team
+            for number, block in _scratch.items():
+                _write_scratch(number, block)
         # More threads than cores: one that spins keeps another from its work.
         spins = n_threads <= features.usable_cores()
         cycles = int(_SPIN_SECONDS * features.cycles_per_second()) if spins else 0
         _write(text.SPIN_CYCLES, cycles)
-        _give_scratch(range(1, n_threads), _scratch_bytes)
         resize, worker = _resize()
-        resize(_team.address, min(n_threads, text.MAXIMUM_THREADS), worker)
+        resize(_team.address, n_threads, worker)
         address = _team.address
         return address
 
 
-def ensure_scratch(n_bytes: int) -> None:
-    """Let every worker have at least `n_bytes` of scratch memory."""
-    global _scratch_bytes
-    if n_bytes > _scratch_bytes:
-        with _lock:
-            _give_scratch(list(_scratch), n_bytes)
-            _scratch_bytes = max(_scratch_bytes, n_bytes)
+def ensure_scratch(n_bytes: int, n_threads: int) -> None:
+    """Let every worker of a team of `n_threads` have at least `n_bytes` of scratch memory.
+
+    Before a run begins, because in the middle of one is too late to find that there is none."""
+    global _scratch_bytes, _scratch_threads
+    if n_bytes <= _scratch_bytes and n_threads <= _scratch_threads:
+        return
+    with _lock:
+        n_bytes = max(n_bytes, _scratch_bytes)
+        n_threads = max(n_threads, _scratch_threads)
+        for number in range(1, n_threads):
+            old = _scratch.get(number)
+            if old is not None:
+                if old.n_bytes >= n_bytes:
+                    continue
+                _replaced.append(old)
+            block = memory.allocate(n_bytes if old is None else max(n_bytes, 2 * old.n_bytes))
+            _scratch[number] = block
+            if _team is not None:
+                _write_scratch(number, block)
+        _scratch_bytes = n_bytes
+        _scratch_threads = n_threads
 
 
-def _give_scratch(numbers: Iterable[int], n_bytes: int) -> None:
-    for number in numbers:
-        old = _scratch.get(number)
-        if old is not None and old.n_bytes >= n_bytes:
-            continue
-        block = memory.allocate(n_bytes if old is None else max(n_bytes, 2 * old.n_bytes))
-        _write(text.WORKERS + number * text.WORKER_BYTES + text.SCRATCH, block.address)
-        _scratch[number] = block
-        if old is not None:
-            _replaced.append(old)
+def _write_scratch(number: int, block: memory.Block) -> None:
+    _write(text.WORKERS + number * text.WORKER_BYTES + text.SCRATCH, block.address)
 
 
 def _write(offset: int, value: int) -> None:
@@ -94,11 +103,13 @@ def _write(offset: int, value: int) -> None:
 
 def _forget() -> None:
     """In a forked child: the parent's workers are not here, so nothing looks at their memory."""
-    global _team, address
+    global _team, address, _scratch_bytes, _scratch_threads
     _team = None
     address = 0
     _scratch.clear()
     _replaced.clear()
+    _scratch_bytes = 0
+    _scratch_threads = 1
     _lock.release()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,7 +68,8 @@ def test_other_systems_are_refused_clearly(
 ) -> None:
     features.cpu_fields.cache_clear()
     monkeypatch.setattr(features.sys, "platform", platform)
-    monkeypatch.setattr(features.platform, "machine", lambda: machine)
+    uname = SimpleNamespace(machine=machine)
+    monkeypatch.setattr(features.os, "uname", lambda: uname)
     with pytest.raises(RuntimeError, match="Linux on x86-64 only"):
         features.cpu_fields()
 

@@ -393,6 +393,16 @@ def test_too_much_scratch_is_an_error_and_the_team_stays_usable() -> None:
     assert list(data.words) == [4 * unit for unit in range(100)]
 
 
+def test_more_threads_than_a_team_can_hold() -> None:
+    CONFIG.threads = 100_000
+    data = Words(300)
+    arguments = array("q", (data.address, 1, 1))
+    assert runner.run_single(multiply_add(), arguments, 300, 1).threads_used <= 256
+    CONFIG.threads = 2
+    runner.run_single(multiply_add(), arguments, 300, 1)
+    assert list(data.words) == [2] * 300
+
+
 def test_workers_block_signals() -> None:
     CONFIG.threads = 4
     data = Words(100)
