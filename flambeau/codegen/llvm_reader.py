@@ -12,6 +12,7 @@ float64 to float16 or bfloat16 goes through float32, as torch's does.
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any, Final
 
@@ -206,8 +207,25 @@ class LlvmReader(Vocabulary):
         if word == "neg":
             return self.operand(f"fneg {self.type_of(scalar)} {texts[0]}", of)
         if word == "min" or word == "max":
+            for limit, other in ((arguments[1], arguments[0]), arguments):
+                if limit.value is not None:
+                    return self._floating_limit(word, other, limit)
             return self._floating_extreme(word, texts[0], texts[1], of)
         raise TypeError(f"the word {word!r} is not for {of.name}")
+
+    def _floating_limit(self, word: str, operand: Operand, limit: Operand) -> Operand:
+        """min, max with a literal: one comparison, which takes the literal over its equal only
+        where that is the zero to be preferred."""
+        value = float(limit.value)
+        if value != value:
+            return limit
+        preferred = value == 0 and (math.copysign(1, value) < 0) == (word == "min")
+        predicate = "olt" if word == "max" else "ogt"
+        if preferred:
+            predicate = "ole" if word == "max" else "oge"
+        full = self.type_of(operand.dtype)
+        holds = self.emit(f"fcmp {predicate} {full} {operand.text}, {limit.text}")
+        return self._pick(holds, limit.text, operand.text, operand.dtype)
 
     def _floating_extreme(self, word: str, left: str, right: str, of: dtype) -> Operand:
         """min, max: the machine's return the second operand when one is NaN or both are zero.

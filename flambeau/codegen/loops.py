@@ -122,6 +122,26 @@ class Phase:
     row: tuple[Store, ...] = ()
 
 
+def _number(root: Expression, numbers: dict[Expression, int], lines: list[str]) -> int:
+    """Number of an expression in a list of lines that has every shared part once."""
+    stack = [root]
+    while stack:
+        top = stack[-1]
+        if top in numbers:
+            stack.pop()
+            continue
+        missing = [each for each in top.arguments if each not in numbers]
+        if missing:
+            stack += reversed(missing)
+            continue
+        operands = " ".join(f"%{numbers[each]}" for each in top.arguments)
+        value = "" if top.value is None else repr(top.value)
+        numbers[top] = len(lines)
+        lines.append(f"{top.word}.{top.dtype.short_name} {operands} {value}")
+        stack.pop()
+    return numbers[root]
+
+
 @dataclass(frozen=True)
 class Nest:
     """One kernel, canonical: equal work gives equal nests, whatever the sizes."""
@@ -136,7 +156,27 @@ class Nest:
     @cached_property
     def key(self) -> str:
         """Canonical text; equal keys mean the same kernel."""
-        return repr((self.kind, self.n_outer, self.accesses, self.phases, self.numbers, self.scratch))
+        numbers: dict[Expression, int] = {}
+        lines: list[str] = []
+
+        def named(expression: Expression | None) -> str:
+            return "" if expression is None else f"%{_number(expression, numbers, lines)}"
+
+        accesses = [(a.dtype, a.inner, a.row_level, named(a.index)) for a in self.accesses]
+        phases = []
+        for phase in self.phases:
+            statements = []
+            for each in (*phase.loop, *phase.row):
+                value = named(each.value)
+                if isinstance(each, Reduce):
+                    statements.append(f"{each.kind}.{each.number} {value}")
+                elif isinstance(each, Keep):
+                    statements.append(f"keep.{each.scratch} {value}")
+                else:
+                    statements.append(f"store.{each.access} {value}")
+            phases.append((len(phase.loop), statements))
+        head = (self.kind, self.n_outer, accesses, phases, self.numbers, self.scratch)
+        return "\n".join([repr(head), *lines])
 
     @cached_property
     def is_map(self) -> bool:
@@ -151,6 +191,12 @@ class Nest:
         if self.kind in ("columns", "column_blocks") and not access.row_level:
             count += 1
         return count + (access.inner == "strided")
+
+    def scratch_bytes(self, inner_size: int) -> int:
+        """Bytes of scratch a kernel call needs: every row has room for one step past its end."""
+        return sum(
+            ((inner_size + LANES) * of.itemsize + 63) & -64 for of in self.scratch
+        )
 
     @cached_property
     def row_stores(self) -> frozenset[int]:

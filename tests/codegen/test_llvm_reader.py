@@ -149,6 +149,12 @@ def test_extremes_propagate_nan_and_order_zeros(of: dtype, lanes: int) -> None:
     inputs = [(of, left), (of, right)]
     same(evaluate(lambda k, x, y: k.min(x, y), of, inputs, lanes), np.array(low))
     same(evaluate(lambda k, x, y: k.max(x, y), of, inputs, lanes), np.array(high))
+    values = floats(of)
+    for limit in (0.0, -0.0, 1.0, -2.5, math.inf, -math.inf, math.nan):
+        low = [smallest(x, limit) for x in values]
+        high = [-smallest(-x, -limit) for x in values]
+        same(evaluate(lambda k, x: k.min(x, limit), of, [(of, values)], lanes), np.array(low))
+        same(evaluate(lambda k, x: k.max(limit, x), of, [(of, values)], lanes), np.array(high))
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -367,8 +373,10 @@ def test_every_half_survives_a_round_trip(lanes: int) -> None:
 
 
 def test_literals_round_as_convert_does() -> None:
-    for of in (dtypes.float16, dtypes.bfloat16):
-        for value in examples(dtypes.float32):
+    cases = [(of, value) for of in (dtypes.float16, dtypes.bfloat16)
+             for value in examples(dtypes.float32)]  # fmt: skip
+    with np.errstate(all="ignore"):
+        for of, value in cases:
             formula = lambda k, x: k.select(x, k.constant(value, of), k.constant(0, of))  # noqa: B023, E731
             found = evaluate(formula, of, [(dtypes.bool_, [True])], 16)
             wanted = stored([converted(value, dtypes.float32, of)], of)

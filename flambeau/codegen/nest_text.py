@@ -1,0 +1,39 @@
+"""Nest -> complete LLVM module text of one kernel function.
+
+Keeps     the text depends on the nest and the vector width alone; the bits it computes on the
+          nest alone.
+Touches   loops, the nest_text_* writers of the single kinds.
+Not here  compiling it (devices/cpu/jit.py).
+
+A step of a loop is two machine vectors of float32 (16 or 32 lanes), whatever the dtypes; LLVM
+splits what is wider.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from flambeau.codegen.loops import Nest
+from flambeau.codegen.nest_text_columns import ColumnsText
+from flambeau.codegen.nest_text_frame import COLUMN_KINDS, Code, Frame
+from flambeau.codegen.nest_text_rows import RowsText
+
+LANES_OF: Final = {256: 16, 512: 32}
+# Part of every name: raise it when the text of an unchanged nest changes its meaning.
+VERSION: Final = 1
+
+
+def kernel_name(nest: Nest, vector_bits: int) -> str:
+    """Name of the nest's kernel; equal nests have equal names."""
+    digest = hashlib.sha256(f"{VERSION} {vector_bits} {nest.key}".encode()).hexdigest()
+    return f"nest_{digest[:20]}"
+
+
+def kernel_text(nest: Nest, vector_bits: int, name: str) -> str:
+    """Module that defines `void name(i64* args, i64 begin, i64 end, i8* scratch)`."""
+    frame = Frame(nest, LANES_OF[vector_bits])
+    writer = ColumnsText(frame) if nest.kind in COLUMN_KINDS else RowsText(frame)
+    code = Code(frame.module, "start")
+    writer.write(code)
+    return frame.text(name, code)

@@ -1,0 +1,253 @@
+"""Reductions in text: what starts them, how two values fold, lanes, and the binary counter.
+
+Keeps     the order of the numeric contract (loops.Reduce); kinds that do not depend on order
+          (max, min, any, all, argmax, argmin) fold any way.
+Touches   llvm_reader, nest_text_frame.
+Not here  the loops that feed them (nest_text_rows.py, nest_text_columns.py).
+
+A reduction's state is a tuple of operands: (value,), or (value, position) for argmax and argmin.
+The largest position stands for "no element yet".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
+from flambeau.codegen.llvm_reader import SCALAR_TYPES, LlvmReader, Operand
+from flambeau.codegen.loops import LANES, Reduce
+from flambeau.codegen.nest_text_frame import Code, Frame, from_memory, memory_type, to_memory
+from flambeau.codegen.nest_text_scopes import broadcast
+
+State = tuple[Operand, ...]
+
+ORDERED: Final = ("sum", "prod", "tree_sum", "tree_prod")
+NO_POSITION: Final = 2**63 - 1
+N_LEVELS: Final = 64  # of the counter: as many as bits in a block number
+
+
+class Reducer:
+    """How one Reduce statement folds."""
+
+    def __init__(self, statement: Reduce, lanes: int) -> None:
+        self.statement = statement
+        self.kind = statement.kind.removeprefix("tree_")
+        self.ordered = statement.kind in ORDERED
+        self.positional = self.kind in ("argmax", "argmin")
+        of = statement.value.dtype
+        self.dtypes: tuple[dtype, ...] = (of, dtypes.int64) if self.positional else (of,)
+        self.result = dtypes.int64 if self.positional else of
+        # Accumulators taken in turn, so that additions need not wait for one another; with those
+        # of one vector they are the contract's lanes. any and all are cheap, positions many.
+        self.n_turns = LANES // lanes if lanes < LANES else 1
+        if self.positional or self.kind in ("any", "all"):
+            self.n_turns = 1
+
+    def identity(self, reader: LlvmReader) -> State:
+        """State before any element."""
+        first = reader.constant(_identity(self.kind, self.dtypes[0]), self.dtypes[0])
+        if self.positional:
+            return (first, reader.constant(NO_POSITION, dtypes.int64))
+        return (first,)
+
+    def masked(self, reader: LlvmReader, valid: str, state: State) -> State:
+        """Lanes that are not valid become the identity."""
+        mask = Operand(valid, dtypes.bool_)
+        kept = reader.select(mask, state[0], self.identity(reader)[0])
+        return (kept, *state[1:])
+
+    def take(self, reader: LlvmReader, state: State, element: State) -> State:
+        """Folds elements that come after everything in `state`."""
+        if not self.positional:
+            return (self._fold(reader, state[0], element[0]),)
+        better = self._better(reader, element[0], state[0])
+        return (
+            reader.select(better, element[0], state[0]),
+            reader.select(better, element[1], state[1]),
+        )
+
+    def merge(self, reader: LlvmReader, left: State, right: State) -> State:
+        """Folds two states over any elements; for ordered kinds, left first."""
+        if not self.positional:
+            return (self._fold(reader, left[0], right[0]),)
+        better = self._better(reader, right[0], left[0])
+        worse = self._better(reader, left[0], right[0])
+        earlier = reader.lt(right[1], left[1])
+        chosen = reader.or_(better, reader.and_(reader.not_(worse), earlier))
+        return (
+            reader.select(chosen, right[0], left[0]),
+            reader.select(chosen, right[1], left[1]),
+        )
+
+    def finished(self, reader: LlvmReader, state: State, start: str) -> Operand:
+        """The result; `start` is the first position, right where every element is the identity."""
+        if not self.positional:
+            return state[0]
+        none = reader.eq(state[1], NO_POSITION)
+        if reader.lanes > 1:
+            start = broadcast(reader, start, "i64", reader.lanes)
+        first = Operand(start, dtypes.int64)
+        return reader.select(none, first, state[1])  # type: ignore[no-any-return]
+
+    def _fold(self, k: LlvmReader, left: Operand, right: Operand) -> Operand:
+        word = {"sum": "add", "prod": "mul", "any": "or_", "all": "and_"}.get(self.kind, self.kind)
+        return getattr(k, word)(left, right)  # type: ignore[no-any-return]
+
+    def _better(self, k: LlvmReader, new: Operand, old: Operand) -> Any:
+        """new beats old strictly: NaN beats all numbers, no NaN is beaten."""
+        if self.kind == "argmin":
+            if new.dtype.is_floating_point:
+                return k.and_(k.not_(k.ge(new, old)), k.eq(old, old))
+            return k.lt(new, old)
+        if new.dtype.is_floating_point:
+            return k.and_(k.not_(k.le(new, old)), k.eq(old, old))
+        return k.gt(new, old)
+
+    def fold_lanes(self, frame: Frame, lines: list[str], turns: list[State]) -> State:
+        """Scalar state of all accumulators: halves onto halves, which is the contract's order."""
+        wide = reader_into(frame, lines, frame.lanes)
+        while len(turns) > 1:
+            half = len(turns) // 2
+            turns = [self.merge(wide, turns[i], turns[i + half]) for i in range(half)]
+        state = turns[0]
+        if self.kind in ("any", "all"):
+            return (self._fold_bools(wide, state[0]),)
+        width = frame.lanes
+        while width > 1:
+            half = width // 2
+            narrow = reader_into(frame, lines, half)
+            halves = []
+            for start in (0, half):
+                part = [_lanes(narrow, each, width, start, half) for each in state]
+                halves.append(tuple(part))
+            state = self.merge(narrow, halves[0], halves[1])
+            width = half
+        return state
+
+    def _fold_bools(self, reader: LlvmReader, operand: Operand) -> Operand:
+        lanes = reader.lanes
+        bits = reader.emit(f"bitcast {reader.type_of('i1')} {operand.text} to i{lanes}")
+        predicate, other = ("ne", "0") if self.kind == "any" else ("eq", "-1")
+        return reader.operand(f"icmp {predicate} i{lanes} {bits}, {other}", dtypes.bool_)
+
+
+def reader_into(frame: Frame, lines: list[str], lanes: int) -> LlvmReader:
+    reader = LlvmReader(lanes, frame.module)
+    reader.lines = lines
+    return reader
+
+
+def _lanes(reader: LlvmReader, operand: Operand, width: int, start: int, count: int) -> Operand:
+    scalar = SCALAR_TYPES[operand.dtype]
+    full = f"<{width} x {scalar}>"
+    if count == 1:
+        text = f"extractelement {full} {operand.text}, i64 {start}"
+    else:
+        chosen = ", ".join(f"i32 {lane}" for lane in range(start, start + count))
+        text = f"shufflevector {full} {operand.text}, {full} poison, <{count} x i32> <{chosen}>"
+    return reader.operand(text, operand.dtype)
+
+
+def _identity(kind: str, of: dtype) -> Any:
+    if kind in ("sum", "any"):
+        return 0
+    if kind in ("prod", "all"):
+        return 1
+    largest = kind in ("min", "argmin")
+    if of is dtypes.bool_:
+        return largest
+    if of.is_floating_point:
+        return float("inf") if largest else float("-inf")
+    low = -(1 << (of.n_bits - 1)) if of.is_signed else 0
+    return (1 << (of.n_bits - of.is_signed)) - 1 if largest else low
+
+
+class Counter:
+    """Folds block values as a binary counter does: 2**i neighbouring blocks are one partial.
+
+    The end folds what is left from the most recent partial to the oldest, older operand first.
+    Values are scalars or vectors (`lanes`); several per block share one counter.
+    """
+
+    def __init__(self, frame: Frame, reducers: list[Reducer], lanes: int) -> None:
+        self.frame = frame
+        self.reducers = reducers
+        self.lanes = lanes
+        self.count = frame.slot("i64")
+        self.types: list[str] = []
+        self.stacks: list[str] = []
+        for each in reducers:
+            scalar = memory_type(each.result)
+            self.types.append(scalar if lanes == 1 else f"<{lanes} x {scalar}>")
+            self.stacks.append(frame.slot(self.types[-1], N_LEVELS))
+
+    def reset(self, code: Code) -> None:
+        """Before the first block."""
+        code.do(f"store i64 0, ptr {self.count}")
+
+    def _bits(self, code: Code, intrinsic: str, *operands: str) -> str:
+        name = f"@llvm.{intrinsic}.i64"
+        listed = "i64, i1" if len(operands) > 1 else "i64"
+        self.frame.module.declares[name] = f"declare i64 {name}({listed})"
+        return code.value(f"call i64 {name}({', '.join(operands)})")
+
+    def _merge(self, code: Code, slot: str, current: list[str]) -> list[str]:
+        """Partials at stack index `slot`, which are older, folded with the current ones."""
+        merged = []
+        for reducer, of, stack, text in zip(
+            self.reducers, self.types, self.stacks, current, strict=True
+        ):
+            reader = reader_into(self.frame, code.lines, self.lanes)
+            address = code.value(f"getelementptr {of}, ptr {stack}, i64 {slot}")
+            older = from_memory(reader, code.value(f"load {of}, ptr {address}"), reducer.result)
+            newer = from_memory(reader, text, reducer.result)
+            merged.append(to_memory(reader, reducer.merge(reader, (older,), (newer,))[0]))
+        return merged
+
+    def _loop(
+        self, code: Code, current: list[str], top: str, n_merges: str, prefix: str
+    ) -> list[str]:
+        """Folds the n_merges partials below stack index `top`, most recent first."""
+        fresh = self.frame.module.fresh
+        before, head, body, after = code.block, fresh(prefix), fresh(prefix), fresh(prefix)
+        code.jump(head)
+        code.label(head)
+        turn, following = "%" + fresh("n"), "%" + fresh("n")
+        values = ["%" + fresh("n") for _ in current]
+        mark = len(code.lines)
+        code.branch(code.value(f"icmp slt i64 {turn}, {n_merges}"), body, after)
+        code.label(body)
+        code.do(f"{following} = add i64 {turn}, 1")
+        merged = self._merge(code, code.value(f"sub i64 {top}, {following}"), values)
+        phis = [f"  {turn} = phi i64 [0, %{before}], [{following}, %{code.block}]"]
+        for name, of, first, then in zip(values, self.types, current, merged, strict=True):
+            phis.append(f"  {name} = phi {of} [{first}, %{before}], [{then}, %{code.block}]")
+        code.lines[mark:mark] = phis
+        code.jump(head)
+        code.label(after)
+        return values
+
+    def push(self, code: Code, current: list[str]) -> None:
+        """One more block's values (in the form that memory holds)."""
+        count = code.value(f"load i64, ptr {self.count}")
+        one_more = code.value(f"add i64 {count}, 1")
+        code.do(f"store i64 {one_more}, ptr {self.count}")
+        top = self._bits(code, "ctpop", f"i64 {count}")
+        n_merges = self._bits(code, "cttz", f"i64 {one_more}", "i1 true")
+        values = self._loop(code, current, top, n_merges, "merge")
+        slot = code.value(f"sub i64 {top}, {n_merges}")
+        for of, stack, text in zip(self.types, self.stacks, values, strict=True):
+            address = code.value(f"getelementptr {of}, ptr {stack}, i64 {slot}")
+            code.do(f"store {of} {text}, ptr {address}")
+
+    def finish(self, code: Code) -> list[str]:
+        """Total of all blocks (at least one was pushed), in the form that memory holds."""
+        count = code.value(f"load i64, ptr {self.count}")
+        top = self._bits(code, "ctpop", f"i64 {count}")
+        top = code.value(f"sub i64 {top}, 1")
+        current = []
+        for of, stack in zip(self.types, self.stacks, strict=True):
+            address = code.value(f"getelementptr {of}, ptr {stack}, i64 {top}")
+            current.append(code.value(f"load {of}, ptr {address}"))
+        return self._loop(code, current, top, top, "total")

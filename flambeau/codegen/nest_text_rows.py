@@ -1,0 +1,335 @@
+"""Text of kinds "rows" and "blocks": phases over the inner dimension of each row.
+
+Keeps     one basic block does the loads and the arithmetic of a vector; its end branches to the
+          stores of a whole vector or to those of a partial one, which ends the loop.
+Touches   the other nest_text files.
+Not here  reductions over other dimensions than the inner one (nest_text_columns.py).
+"""
+
+from __future__ import annotations
+
+from flambeau.codegen.llvm_reader import Operand
+from flambeau.codegen.loops import BLOCK, Keep, Phase, Reduce, Store
+from flambeau.codegen.nest_text_frame import Code, Frame, from_memory, memory_type, to_memory
+from flambeau.codegen.nest_text_reduce import Counter, Reducer, State, reader_into
+from flambeau.codegen.nest_text_scopes import Levels, RowScope, VectorScope, valid_lanes
+from flambeau.codegen.nest_text_stores import (
+    VectorStore,
+    store_by_lane,
+    store_part,
+    store_whole,
+)
+
+Turns = list[State]  # accumulators of one reduction, the next one to be used first
+
+
+class RowsText:
+    """Writes the work of one row."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.lanes = frame.lanes
+        self.row = RowScope(frame, Levels(frame.nest))
+
+    def write(self, code: Code) -> None:
+        """The whole function body."""
+        self.frame.write_rows(code, self._row)
+
+    def _row(self, code: Code, first: str, stop: str, part: str) -> None:
+        self.row.part = part
+        for phase in self.frame.nest.phases:
+            if phase.loop:
+                # Scalars of the row that the loop turns out to need are written before it.
+                region = Code(self.frame.module)
+                start = self.frame.module.fresh("phase")
+                region.label(start)
+                self._loop(region, phase, first, stop)
+                code.absorb(self.row.reader.lines)
+                code.jump(start)
+                code.append(region)
+            self._row_stores(code, phase)
+
+    def _row_stores(self, code: Code, phase: Phase) -> None:
+        row = self.row
+        values = [(each.access, row.value(each.value)) for each in phase.row]
+        for access, operand in values:
+            pointer = row.pointer(access)
+            text = to_memory(row.reader, operand)
+            row.reader.lines.append(
+                f"  store {memory_type(operand.dtype)} {text}, ptr {pointer}, align 1"
+            )
+        code.absorb(row.reader.lines)
+
+    def _loop(self, code: Code, phase: Phase, first: str, stop: str) -> None:
+        reducers = [Reducer(s, self.lanes) for s in phase.loop if isinstance(s, Reduce)]
+        results = [self.frame.slot(memory_type(each.result)) for each in reducers]
+        if any(each.statement.kind.startswith("tree_") for each in reducers):
+            self._tree_loop(code, phase, reducers, results, stop)
+        elif self.frame.nest.kind == "rows" and any(each.ordered for each in reducers):
+            self._blocked_loop(code, phase, reducers, results, stop)
+        else:
+            states = self._vector_loop(code, phase, reducers, None, first, stop)
+            for reducer, turns, slot in zip(reducers, states, results, strict=True):
+                self._store_result(code, reducer, turns, slot, first)
+        for reducer, slot in zip(reducers, results, strict=True):
+            self.row.reduced[reducer.statement.number] = slot
+
+    def _store_result(
+        self, code: Code, reducer: Reducer, turns: Turns, slot: str, first: str
+    ) -> None:
+        """Folds the lanes of a reduction into its result's slot."""
+        state = reducer.fold_lanes(self.frame, code.lines, turns)
+        scalar = reader_into(self.frame, code.lines, 1)
+        text = to_memory(scalar, reducer.finished(scalar, state, first))
+        code.do(f"store {memory_type(reducer.result)} {text}, ptr {slot}")
+
+    # ---- the vector loop
+
+    def _vector_loop(
+        self,
+        code: Code,
+        phase: Phase,
+        reducers: list[Reducer],
+        initial: list[Turns] | None,
+        first: str,
+        stop: str,
+    ) -> list[Turns]:
+        """Runs the statements over [first, stop); accumulators of every reduction after it."""
+        frame, lanes = self.frame, self.lanes
+        fresh = frame.module.fresh
+        if initial is None:
+            initial = [self._identities(each) for each in reducers]
+        loop, whole, partial, done = fresh("loop"), fresh("whole"), fresh("part"), fresh("done")
+        before = code.block
+        code.branch(code.value(f"icmp slt i64 {first}, {stop}"), loop, done)
+        code.label(loop)
+        mark = len(code.lines)
+        position, following = "%" + fresh("at"), "%" + fresh("at")
+        scope = VectorScope(self.row, position, stop)
+        elements, stores = self._statements(phase, scope)
+        code.absorb(scope.reader.lines)
+        code.do(f"{following} = add i64 {position}, {lanes}")
+        left = code.value(f"sub i64 {stop}, {position}")
+        store_by_lane(code, frame, [each for each in stores if each.by_lane], left)
+        stores = [each for each in stores if not each.by_lane]
+        code.branch(code.value(f"icmp sle i64 {following}, {stop}"), whole, partial)
+
+        current = [self._phi_names(turns) for turns in initial]
+        code.label(whole)
+        store_whole(code, stores)
+        after_whole = self._take(code, reducers, current, elements, "")
+        whole_end = code.block
+        code.branch(code.value(f"icmp slt i64 {following}, {stop}"), loop, done)
+
+        code.label(partial)
+        after_partial = self._take(code, reducers, current, elements, left)
+        store_part(code, frame, stores, left)
+        partial_end = code.block
+        code.jump(done)
+
+        phis = [f"  {position} = phi i64 [{first}, %{before}], [{following}, %{whole_end}]"]
+        phis += self._phis(current, (initial, before), (after_whole, whole_end))
+        code.lines[mark:mark] = phis
+        code.label(done)
+        final = [self._phi_names(turns) for turns in initial]
+        code.lines += self._phis(
+            final, (initial, before), (after_whole, whole_end), (after_partial, partial_end)
+        )
+        return final
+
+    def _statements(
+        self, phase: Phase, scope: VectorScope
+    ) -> tuple[list[State], list[VectorStore]]:
+        """Values of a vector's statements; every load comes before the first store."""
+        operands = [scope.value(each.value) for each in phase.loop]
+        elements: list[State] = []
+        stores = []
+        for statement, operand in zip(phase.loop, operands, strict=True):
+            if isinstance(statement, Store):
+                stores.append(VectorStore(scope, statement.access, operand))
+            elif isinstance(statement, Keep):
+                self._keep(scope, statement.scratch, operand)
+            elif statement.kind in ("argmax", "argmin"):
+                elements.append((operand, scope.positions()))
+            else:
+                elements.append((operand,))
+        return elements, stores
+
+    def _keep(self, scope: VectorScope, scratch: int, operand: Operand) -> None:
+        """Whole vectors always: scratch rows have room for the garbage lanes."""
+        reader, scalar = scope.reader, memory_type(operand.dtype)
+        text = to_memory(reader, operand)
+        start = self.frame.scratch_row(scratch)
+        address = reader.emit(f"getelementptr {scalar}, ptr {start}, i64 {scope.position}")
+        reader.lines.append(f"  store {reader.type_of(scalar)} {text}, ptr {address}, align 1")
+
+    def _take(
+        self,
+        code: Code,
+        reducers: list[Reducer],
+        current: list[Turns],
+        elements: list[State],
+        left: str,
+    ) -> list[Turns]:
+        """Accumulators after this vector, of whose lanes the first `left` count ("": all)."""
+        reader = reader_into(self.frame, code.lines, self.lanes)
+        valid = valid_lanes(reader, left) if left and reducers else ""
+        after = []
+        for reducer, turns, element in zip(reducers, current, elements, strict=True):
+            if valid:
+                element = reducer.masked(reader, valid, element)
+            after.append([*turns[1:], reducer.take(reader, turns[0], element)])
+        return after
+
+    def _identities(self, reducer: Reducer) -> Turns:
+        reader = reader_into(self.frame, [], self.lanes)
+        return [reducer.identity(reader) for _ in range(reducer.n_turns)]
+
+    def _phi_names(self, turns: Turns) -> Turns:
+        fresh = self.frame.module.fresh
+        return [
+            tuple(Operand("%" + fresh("acc"), each.dtype) for each in state) for state in turns
+        ]
+
+    def _phis(self, names: list[Turns], *sources: tuple[list[Turns], str]) -> list[str]:
+        type_of = reader_into(self.frame, [], self.lanes).type_of
+        lines = []
+        for r, turns in enumerate(names):
+            for t, state in enumerate(turns):
+                for c, name in enumerate(state):
+                    listed = ", ".join(
+                        f"[{values[r][t][c].text}, %{block}]" for values, block in sources
+                    )
+                    lines.append(f"  {name.text} = phi {type_of(name.dtype)} {listed}")
+        return lines
+
+    # ---- sums of long rows
+
+    def _blocked_loop(
+        self, code: Code, phase: Phase, reducers: list[Reducer], results: list[str], stop: str
+    ) -> None:
+        """Blocks of 1024 whose values the binary counter folds; a row of one block needs none."""
+        frame = self.frame
+        fresh = frame.module.fresh
+        ordered = [i for i, each in enumerate(reducers) if each.ordered]
+        free = [i for i, each in enumerate(reducers) if not each.ordered]
+        counter = Counter(frame, [reducers[i] for i in ordered], 1)
+        counter.reset(code)
+        initial = [self._identities(each) for each in reducers]
+        held = {i: self._hold(code, initial[i]) for i in free}
+        at = frame.slot("i64")
+        code.do(f"store i64 0, ptr {at}")
+        block, only, push, total, folded = (
+            fresh("block"), fresh("only"), fresh("push"), fresh("total"), fresh("folded"),
+        )  # fmt: skip
+        code.jump(block)
+        code.label(block)
+        first = code.value(f"load i64, ptr {at}")
+        until = code.smaller(code.value(f"add i64 {first}, {BLOCK}"), stop)
+        code.do(f"store i64 {until}, ptr {at}")
+        for i in free:
+            initial[i] = self._held(code, held[i], initial[i])
+        states = self._vector_loop(code, phase, reducers, initial, first, until)
+        values = []
+        for i in ordered:
+            state = reducers[i].fold_lanes(frame, code.lines, states[i])
+            values.append(to_memory(reader_into(frame, code.lines, 1), state[0]))
+        for i in free:
+            self._hold(code, states[i], held[i])
+        types = [memory_type(reducers[i].result) for i in ordered]
+        slots = [results[i] for i in ordered]
+        code.branch(code.value(f"icmp sle i64 {stop}, {BLOCK}"), only, push)
+        code.label(only)
+        for of, text, slot in zip(types, values, slots, strict=True):
+            code.do(f"store {of} {text}, ptr {slot}")
+        code.jump(folded)
+        code.label(push)
+        counter.push(code, values)
+        code.branch(code.value(f"icmp slt i64 {until}, {stop}"), block, total)
+        code.label(total)
+        for of, text, slot in zip(types, counter.finish(code), slots, strict=True):
+            code.do(f"store {of} {text}, ptr {slot}")
+        code.jump(folded)
+        code.label(folded)
+        for i in free:
+            turns = self._held(code, held[i], initial[i])
+            self._store_result(code, reducers[i], turns, results[i], "0")
+
+    def _hold(self, code: Code, turns: Turns, slots: list[str] | None = None) -> list[str]:
+        """Accumulators into stack slots, made when none are given."""
+        reader = reader_into(self.frame, code.lines, self.lanes)
+        operands = [each for state in turns for each in state]
+        types = [reader.type_of(memory_type(each.dtype)) for each in operands]
+        if slots is None:
+            slots = [self.frame.slot(of) for of in types]
+        for slot, of, operand in zip(slots, types, operands, strict=True):
+            code.do(f"store {of} {to_memory(reader, operand)}, ptr {slot}")
+        return slots
+
+    def _held(self, code: Code, slots: list[str], like: Turns) -> Turns:
+        """Accumulators back from their slots."""
+        reader = reader_into(self.frame, code.lines, self.lanes)
+        remaining = iter(slots)
+        turns = []
+        for state in like:
+            loaded = []
+            for each in state:
+                of = reader.type_of(memory_type(each.dtype))
+                text = code.value(f"load {of}, ptr {next(remaining)}")
+                loaded.append(from_memory(reader, text, each.dtype))
+            turns.append(tuple(loaded))
+        return turns
+
+    # ---- folding the partials of other kernels
+
+    def _tree_loop(
+        self, code: Code, phase: Phase, reducers: list[Reducer], results: list[str], stop: str
+    ) -> None:
+        """Every element is the value of one block; few of them, so one at a time."""
+        if any(not each.ordered for each in reducers) or len(reducers) != len(phase.loop):
+            raise ValueError("a phase that folds partials does nothing else")
+        frame = self.frame
+        fresh = frame.module.fresh
+        counter = Counter(frame, reducers, 1)
+        counter.reset(code)
+        scalar = reader_into(frame, code.lines, 1)
+        types = [memory_type(each.result) for each in reducers]
+        for reducer, of, slot in zip(reducers, types, results, strict=True):
+            code.do(f"store {of} {to_memory(scalar, reducer.identity(scalar)[0])}, ptr {slot}")
+        at, lane_slot = frame.slot("i64"), frame.slot("i64")
+        code.do(f"store i64 0, ptr {at}")
+        loop, lanes, more, total, done = (
+            fresh("loop"), fresh("lanes"), fresh("more"), fresh("total"), fresh("done"),
+        )  # fmt: skip
+        code.branch(code.value(f"icmp slt i64 0, {stop}"), loop, done)
+        code.label(loop)
+        position = code.value(f"load i64, ptr {at}")
+        scope = VectorScope(self.row, position, stop)
+        texts = [to_memory(scope.reader, scope.value(each.value)) for each in phase.loop]
+        code.absorb(scope.reader.lines)
+        spilled = []
+        for of, text in zip(types, texts, strict=True):
+            spilled.append(frame.slot(scope.reader.type_of(of)))
+            code.do(f"store {scope.reader.type_of(of)} {text}, ptr {spilled[-1]}")
+        count = code.smaller(code.value(f"sub i64 {stop}, {position}"), str(self.lanes))
+        code.do(f"store i64 0, ptr {lane_slot}")
+        code.jump(lanes)
+        code.label(lanes)
+        lane = code.value(f"load i64, ptr {lane_slot}")
+        values = []
+        for of, slot in zip(types, spilled, strict=True):
+            where = code.value(f"getelementptr {of}, ptr {slot}, i64 {lane}")
+            values.append(code.value(f"load {of}, ptr {where}, align 1"))
+        counter.push(code, values)
+        following = code.value(f"add i64 {lane}, 1")
+        code.do(f"store i64 {following}, ptr {lane_slot}")
+        code.branch(code.value(f"icmp slt i64 {following}, {count}"), lanes, more)
+        code.label(more)
+        next_at = code.value(f"add i64 {position}, {self.lanes}")
+        code.do(f"store i64 {next_at}, ptr {at}")
+        code.branch(code.value(f"icmp slt i64 {next_at}, {stop}"), loop, total)
+        code.label(total)
+        for of, text, slot in zip(types, counter.finish(code), results, strict=True):
+            code.do(f"store {of} {text}, ptr {slot}")
+        code.jump(done)
+        code.label(done)

@@ -1,0 +1,115 @@
+"""Stores of a vector: whole, the valid lanes of a partial one, or lane by lane.
+
+Keeps     nothing is ever written past the end of a row.
+Touches   nest_text_frame, nest_text_scopes.
+Not here  when a store happens (nest_text_rows.py, nest_text_columns.py).
+"""
+
+from __future__ import annotations
+
+from flambeau.codegen.llvm_reader import Operand
+from flambeau.codegen.nest_text_frame import Code, Frame, memory_type, to_memory
+from flambeau.codegen.nest_text_scopes import VECTOR, VectorScope
+
+
+class VectorStore:
+    """One value to be stored at the position of a VectorScope.
+
+    Made while the scope's lines are being written, before any store of the iteration.
+    """
+
+    def __init__(self, scope: VectorScope, access: int, operand: Operand) -> None:
+        frame = scope.frame
+        self.scope = scope
+        self.access = access
+        self.scalar = memory_type(operand.dtype)
+        self.text = to_memory(scope.reader, operand)
+        gathered = frame.nest.accesses[access].index is not None
+        self.by_lane = gathered or frame.nest.accesses[access].inner != "unit"
+        assert scope.outer is not None
+        self.start = scope.outer.pointer(access)
+        self.indices = ""
+        if gathered and scope.levels.of_index(access) == VECTOR:
+            self.indices = scope.checked_indices(access)
+
+    def address(self, code: Code) -> str:
+        """Where the first lane goes (unit stores)."""
+        position = self.scope.position
+        return code.value(f"getelementptr {self.scalar}, ptr {self.start}, i64 {position}")
+
+
+def store_whole(code: Code, stores: list[VectorStore]) -> None:
+    """Every lane of every unit store."""
+    for each in stores:
+        full = each.scope.reader.type_of(each.scalar)
+        code.do(f"store {full} {each.text}, ptr {each.address(code)}, align 1")
+
+
+def store_part(code: Code, frame: Frame, stores: list[VectorStore], left: str) -> None:
+    """The first `left` lanes (fewer than all) of unit stores: halves, quarters ... by its bits."""
+    if not stores:
+        return
+    slots, addresses = [], []
+    for each in stores:
+        full = each.scope.reader.type_of(each.scalar)
+        slots.append(frame.slot(full))
+        code.do(f"store {full} {each.text}, ptr {slots[-1]}")
+        addresses.append(each.address(code))
+    size = frame.lanes // 2
+    while size:
+        copy, after = frame.module.fresh("copy"), frame.module.fresh("copied")
+        bit = code.value(f"and i64 {left}, {size}")
+        code.branch(code.value(f"icmp ne i64 {bit}, 0"), copy, after)
+        code.label(copy)
+        done = code.value(f"and i64 {left}, {-2 * size}")
+        for each, slot, address in zip(stores, slots, addresses, strict=True):
+            of = each.scalar if size == 1 else f"<{size} x {each.scalar}>"
+            source = code.value(f"getelementptr {each.scalar}, ptr {slot}, i64 {done}")
+            target = code.value(f"getelementptr {each.scalar}, ptr {address}, i64 {done}")
+            part = code.value(f"load {of}, ptr {source}, align 1")
+            code.do(f"store {of} {part}, ptr {target}, align 1")
+        code.jump(after)
+        code.label(after)
+        size //= 2
+
+
+def store_by_lane(code: Code, frame: Frame, stores: list[VectorStore], left: str) -> None:
+    """The first min(left, lanes) lanes of stores that are not unit, in order of the lanes."""
+    if not stores:
+        return
+    count = code.smaller(left, str(frame.lanes))
+    slots, index_slots = [], []
+    for each in stores:
+        slots.append(frame.slot(each.scope.reader.type_of(each.scalar)))
+        code.do(f"store {each.scope.reader.type_of(each.scalar)} {each.text}, ptr {slots[-1]}")
+        index_slots.append("")
+        if each.indices:
+            longs = each.scope.reader.type_of("i64")
+            index_slots[-1] = frame.slot(longs)
+            code.do(f"store {longs} {each.indices}, ptr {index_slots[-1]}")
+    before = code.block
+    loop, after = frame.module.fresh("lane"), frame.module.fresh("stored")
+    code.jump(loop)
+    code.label(loop)
+    lane, following = "%" + frame.module.fresh("n"), "%" + frame.module.fresh("n")
+    code.do(f"{lane} = phi i64 [0, %{before}], [{following}, %{loop}]")
+    for each, slot, index_slot in zip(stores, slots, index_slots, strict=True):
+        access = frame.nest.accesses[each.access]
+        inner = code.value(f"add i64 {each.scope.position}, {lane}")
+        address = each.start
+        if access.inner == "strided":
+            moved = code.value(f"mul i64 {inner}, {frame.word(f'inner_stride.{each.access}')}")
+            address = code.value(f"getelementptr i8, ptr {address}, i64 {moved}")
+        elif access.inner == "unit" and not access.row_level:
+            address = code.value(f"getelementptr {each.scalar}, ptr {address}, i64 {inner}")
+        if index_slot:
+            where = code.value(f"getelementptr i64, ptr {index_slot}, i64 {lane}")
+            index = code.value(f"load i64, ptr {where}")
+            moved = code.value(f"mul i64 {index}, {frame.word(f'index_stride.{each.access}')}")
+            address = code.value(f"getelementptr i8, ptr {address}, i64 {moved}")
+        source = code.value(f"getelementptr {each.scalar}, ptr {slot}, i64 {lane}")
+        one = code.value(f"load {each.scalar}, ptr {source}, align 1")
+        code.do(f"store {each.scalar} {one}, ptr {address}, align 1")
+    code.do(f"{following} = add i64 {lane}, 1")
+    code.branch(code.value(f"icmp slt i64 {following}, {count}"), loop, after)
+    code.label(after)
