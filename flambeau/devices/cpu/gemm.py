@@ -16,6 +16,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.devices.cpu.gemm_pack_text import pack_kernel
 from flambeau.devices.cpu.gemm_text import SUM_BLOCK, ProductClass, product_kernel
 from flambeau.devices.cpu.gemm_types import Element
+from flambeau.devices.cpu.gemm_vector_text import VectorClass, vector_kernel
 
 ALIGNMENT: Final = 64
 MAX_BATCH_DIMS: Final = 4
@@ -25,12 +26,21 @@ _IN_PLACE_BYTES: Final = 768 << 10
 _MAX_PACKED_BYTES: Final = 64 << 20
 # Bytes of B that one unit walks over again and again: half of a second-level cache.
 _CACHED_BYTES: Final = 256 << 10
+# Bytes between steps of k from which A is packed.
+_SPARSE_BYTES: Final = 2048
 _K_BLOCK: Final = 1024
 # Multiply-adds of a unit in large products, of the smallest unit worth handing to another thread,
 # and of the smallest worth handing out for balance alone.
 _UNIT_WORK: Final = 3_000_000
 _THREAD_WORK: Final = 50_000
 _BALANCE_WORK: Final = 250_000
+# The same for products with one row, which read more than they compute.
+_VECTOR_WORK: Final = 25_000
+# Columns of a vector times a matrix that are worth a run of memory, and that fit the first cache.
+_ROW_RUN: Final = 256
+_ROW_SUMS: Final = 1024
+# Elements that a packing step copies in one chunk.
+_CHUNK_PACKED: Final = 65_536
 
 
 class Operand(NamedTuple):
@@ -201,8 +211,13 @@ def _tile(product: _Product, element: Element) -> tuple[int, int]:
 
 def _plan(product: _Product, element: Element, n_threads: int) -> ProductPlan:
     """Steps of an oriented product, in halves when packed operands would take too much memory."""
+    size = element.n_bytes
+    if product.m == 1 and (
+        product.b.row == size or product.b.column == size and product.k * product.n * size > 200_000
+    ):
+        return _plan_vector(product, element, n_threads)
     tile = _tile(product, element)
-    packs = [_pack_kinds(product, element)]
+    packs = [_pack_kinds(product, element, tile[0])]
     size = element.n_packed_bytes
     a_bytes = product.m * product.k * size if packs[0][0] else 0
     b_bytes = product.n * product.k * size if packs[0][1] else 0
@@ -226,12 +241,14 @@ def _plan(product: _Product, element: Element, n_threads: int) -> ProductPlan:
     return ProductPlan(steps, max(plan.workspace_bytes for plan in plans))
 
 
-def _pack_kinds(product: _Product, element: Element) -> tuple[str, str]:
+def _pack_kinds(product: _Product, element: Element, rows: int) -> tuple[str, str]:
     """How A and B are to be packed; "" for an operand read in place."""
     size = element.n_bytes
     a, b = product.a, product.b
     pack_a = ""
-    if element.is_narrow:
+    # Rows of a tile that lie far apart along k waste a line of the cache for each step.
+    is_sparse = a.column != size and product.m > rows and abs(a.column) >= _SPARSE_BYTES
+    if element.is_narrow or (is_sparse and product.n > 64):
         pack_a = "rows" if a.column == size else "columns" if a.row == size else "strided"
     if b.column == size or product.n == 1:
         big = product.k * product.n * size > _IN_PLACE_BYTES and product.m > 24
@@ -280,10 +297,8 @@ def _grid(
     wanted = max(1, -(-wanted // n_entries))
     n_column_blocks = -(-n // column_block)
     tall = -(-m // rows)
-    if wanted < n_column_blocks:
-        # Fewer blocks than the cache would like: cheap products in one unit.
-        if work <= _BALANCE_WORK:
-            n_column_blocks = wanted
+    if wanted < n_column_blocks and work <= _BALANCE_WORK:
+        n_column_blocks = wanted  # a cheap product is one unit, whatever the cache would like
     n_row_blocks = max(1, min(tall, -(-wanted // n_column_blocks)))
     if n_row_blocks * n_column_blocks < wanted:
         n_column_blocks = min(-(-n // width), -(-wanted // n_row_blocks))
@@ -310,8 +325,11 @@ def _plan_part(
     workspace = 0
     pack_a, pack_b = packs
     a, b = product.a, product.b
+    a_block, a_tile = grid.row_block * a.row, rows * a.row
     if pack_a and grid.n_column_blocks > 1:
-        step, a, workspace = _pack_a_step(product, element, pack_a, workspace)
+        step, a, a_block, a_tile, workspace = _pack_a_step(
+            product, element, pack_a, grid.row_block, rows, workspace
+        )
         steps.append(step)
         pack_a = ""
     panel_bytes = _round_up(min(grid.k_block, product.k), element.lanes) * width
@@ -335,17 +353,16 @@ def _plan_part(
     packed_a = _round_up(tile_bytes * (n_tiles if is_deep else 1), ALIGNMENT)
     packed_a_stride, a_bytes = 0, 0
     if pack_a:
-        outer, inner = grid.row_block, min(grid.k_block, product.k)
-        if pack_a == "columns":
-            outer, inner = inner, outer
-        packed_a_stride = _padded(inner, element)
-        a_bytes = outer * packed_a_stride
+        packed_a_stride, a_tile, a_bytes = _packed_a(
+            pack_a, grid.row_block, min(grid.k_block, product.k), rows, element
+        )
     packed_b = _round_up(packed_a + a_bytes, ALIGNMENT)
     b_bytes = (grid.column_block // width) * panel_bytes if pack_b else 0
     c = product.c
     arguments: list[int | Operand] = [
         a.operand, b.operand, c.operand, product.m, product.n, product.k, grid.k_block,
-        grid.row_block, grid.column_block, grid.n_row_blocks, grid.n_column_blocks, a.row, a.column,
+        grid.row_block, grid.column_block, grid.n_row_blocks, grid.n_column_blocks, a_block,
+        a_tile, a.row, a.column,
         b.row, b.column, panel_bytes, c.row, c.column, tile_bytes if is_deep else 0,
         packed_a, packed_a_stride, packed_b,
     ]  # fmt: skip
@@ -385,55 +402,125 @@ def _packed_batch(
 
 
 def _pack_step(
-    element: Element, operand: str, kind: str, vectors: int, words: list[int | Operand],
+    element: Element, operand: str, kind: str, tile: int, words: list[int | Operand],
     batch_words: list[int], n_units: int, unit_elements: int,
 ) -> ProductStep:  # fmt: skip
     name, text = pack_kernel(
-        element.dtype, element.vector_bits, operand, kind, vectors, len(batch_words) // 3
+        element.dtype, element.vector_bits, operand, kind, tile, len(batch_words) // 3
     )
-    chunk = max(1, 100_000 // max(1, unit_elements))
+    chunk = max(1, _CHUNK_PACKED // max(1, unit_elements))
     return ProductStep(name, text, n_units, chunk, (*words, *batch_words), 0)
 
 
-def _pack_a_step(
-    product: _Product, element: Element, kind: str, workspace: int
-) -> tuple[ProductStep, _Matrix, int]:
-    """Step that packs A whole, where it then lies, and the workspace used so far."""
-    a = product.a
-    outer, inner, outer_stride, inner_stride = product.m, product.k, a.row, a.column
+def _packed_a(
+    kind: str, n_rows: int, k: int, tile_rows: int, element: Element
+) -> tuple[int, int, int]:
+    """Bytes between packed rows (or tiles, for "columns"), between tiles, and in all."""
     if kind == "columns":
-        outer, inner, outer_stride, inner_stride = inner, outer, inner_stride, outer_stride
-    stride = _padded(inner, element)
-    batch_words, batch, n_entries = _packed_batch(product.sizes, a.batch, outer * stride)
-    block = max(1, min(outer, 16_384 // max(1, inner)))
-    n_blocks = -(-outer // block)
+        stride = _padded(tile_rows * k, element)
+        return stride, stride, -(-n_rows // tile_rows) * stride
+    stride = _padded(k, element)
+    return stride, tile_rows * stride, n_rows * stride
+
+
+def _pack_a_step(
+    product: _Product, element: Element, kind: str, row_block: int, rows: int, workspace: int
+) -> tuple[ProductStep, _Matrix, int, int, int]:
+    """Step that packs A whole, where it then lies, bytes of a block and a tile, workspace used."""
+    a, k = product.a, product.k
+    stride, tile_bytes, block_bytes = _packed_a(kind, row_block, k, rows, element)
+    n_blocks = -(-product.m // row_block)
+    batch_words, batch, n_entries = _packed_batch(product.sizes, a.batch, n_blocks * block_bytes)
     target = Operand("workspace", workspace)
-    words = [a.operand, target, outer, inner, outer_stride, inner_stride, stride, block, n_blocks]
+    words = [
+        a.operand, target, product.m, k, a.row, a.column, stride, row_block, block_bytes, n_blocks
+    ]  # fmt: skip
     step = _pack_step(
-        element, "a", kind, 0, words, batch_words, n_blocks * n_entries, block * inner
+        element, "a", kind, rows, words, batch_words, n_blocks * n_entries, row_block * k
     )
     size = element.n_packed_bytes
-    row, column = (size, stride) if kind == "columns" else (stride, size)
+    row, column = (size, size * rows) if kind == "columns" else (stride, size)
     packed = _Matrix(target, batch, row, column)
-    return step, packed, workspace + _round_up(n_entries * outer * stride, ALIGNMENT)
+    workspace += _round_up(n_entries * n_blocks * block_bytes, ALIGNMENT)
+    return step, packed, block_bytes, tile_bytes, workspace
 
 
 def _pack_b_step(
     product: _Product, element: Element, kind: str, vectors: int, workspace: int
 ) -> tuple[ProductStep, _Matrix, int, int]:
-    """Step that packs B whole, where it then lies, bytes of a panel, the workspace used so far."""
-    b = product.b
+    """Step that packs B whole, where it then lies, bytes of a panel, workspace used."""
+    b, k = product.b, product.k
     width = vectors * element.lanes
-    panel_bytes = _round_up(product.k, element.lanes) * width * element.n_packed_bytes
+    row_bytes = width * element.n_packed_bytes
+    panel_bytes = _round_up(k, element.lanes) * row_bytes
     n_panels = -(-product.n // width)
     batch_words, batch, n_entries = _packed_batch(product.sizes, b.batch, n_panels * panel_bytes)
     target = Operand("workspace", workspace)
+    # Units of a few panels: rows of B are then read in longer runs.
+    per_unit = max(1, min(4, _CHUNK_PACKED // max(1, k * width)))
+    n_blocks = -(-n_panels // per_unit)
     words = [
-        b.operand, target, product.k, product.n, b.row, b.column, panel_bytes, width, n_panels
+        b.operand, target, product.n, k, b.column, b.row, panel_bytes, per_unit * width,
+        per_unit * panel_bytes, n_blocks,
     ]  # fmt: skip
     step = _pack_step(
-        element, "b", kind, vectors, words, batch_words, n_panels * n_entries, product.k * width
+        element, "b", kind, vectors, words, batch_words, n_blocks * n_entries, k * width * per_unit
     )
-    row = width * element.n_packed_bytes
-    packed = _Matrix(target, batch, row, element.n_packed_bytes)
+    packed = _Matrix(target, batch, row_bytes, element.n_packed_bytes)
     return step, packed, panel_bytes, workspace + n_entries * n_panels * panel_bytes
+
+
+def _plan_vector(product: _Product, element: Element, n_threads: int) -> ProductPlan:
+    """One step for a product whose A is one row, over a matrix with a contiguous dimension."""
+    n, k = product.n, max(1, product.k)
+    a, b, c = product.a, product.b, product.c
+    n_entries = 1
+    for size in product.sizes:
+        n_entries *= size
+    is_rows = b.column == element.n_bytes
+    kind, groups, blocks = "rows", 1, 1
+    total = n * k * n_entries
+    wanted = min(total // _VECTOR_WORK, 4 * n_threads) if n_threads > 1 else 1
+    wanted = max(1, -(-wanted // n_entries))
+    if is_rows:
+        column_block = max(_ROW_RUN, _round_up(-(-n // wanted), 64))
+        column_block = min(column_block, _ROW_SUMS)
+    else:
+        kind = "few_columns" if n < element.lanes else "columns"
+        groups, blocks = _chains(n, k, b.column, element.lanes)
+        # The last block of columns must have a set of them too.
+        width = groups * element.lanes
+        column_block = _round_up(max(-(-n // wanted), 2 * width), width)
+        column_block = _round_up(-(-n // max(1, n // column_block)), width)
+        if n % column_block and n % column_block < width:
+            column_block += width
+    column_block = min(column_block, n)
+    n_blocks = -(-n // column_block)
+    shape = VectorClass(
+        element.dtype, element.vector_bits, kind, groups, blocks, len(product.sizes)
+    )  # fmt: skip
+    name, text = vector_kernel(shape)
+    words: list[int | Operand] = [
+        a.operand, b.operand, c.operand, n, product.k, column_block, n_blocks, a.column, b.row,
+        b.column, c.column,
+    ]  # fmt: skip
+    for size, *strides in zip(product.sizes, a.batch, b.batch, c.batch, strict=True):
+        words += [size, *strides]
+    n_units = n_entries * n_blocks
+    chunk = n_units
+    if n_threads > 1 and total > 2 * _VECTOR_WORK:
+        chunk = max(1, min(n_units // (2 * n_threads), 2_000_000 * n_units // total))
+    scratch = 2 * _round_up(column_block, element.lanes) * element.n_packed_bytes if is_rows else 0
+    step = ProductStep(name, text, n_units, chunk, tuple(words), _round_up(scratch, ALIGNMENT))
+    return ProductPlan((step,))
+
+
+def _chains(n: int, k: int, stride: int, lanes: int) -> tuple[int, int]:
+    """Groups of columns and blocks of k whose chains run at the same time.
+
+    Columns a power of two apart fight for the same lines of the first cache, so two blocks of the
+    same columns are better there; else two groups of columns, which need no whole blocks.
+    """
+    if n >= 2 * lanes and (k < 2 * SUM_BLOCK or stride % 1024):
+        return 2, 1
+    return 1, 2 if k >= 2 * SUM_BLOCK else 1

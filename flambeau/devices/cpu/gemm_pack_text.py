@@ -5,10 +5,9 @@ Keeps     packing copies (and widens narrow dtypes), it never computes. What lie
 Touches   gemm_types.
 Not here  who packs what, and when (gemm.py).
 
-A is packed as whole rows along whichever of its dimensions is contiguous, so that it is read back
-through a row and a column stride as in place:
-    "rows"      k contiguous: row i at i * stride
-    "columns"   m contiguous: column k at k * stride
+A is packed so that it is read back through a row and a column stride as in place:
+    "rows"      k contiguous: whole rows, `target_stride` bytes apart
+    "columns"   m contiguous: the rows of one tile, k by k; tiles are `target_stride` bytes apart
     "strided"   neither: as rows, element by element
 B is packed as panels of one tile's width, k by k, contiguous:
     "rows"      n contiguous: copied
@@ -26,29 +25,40 @@ from flambeau.base.dtypes import dtype
 from flambeau.devices.cpu.gemm_types import Element, Lines
 
 # Words of a packing step, in order; then for each batch dimension its size, source and target
-# strides. A unit is a block of rows (A) or a panel (B) of one batch entry.
+# strides. A unit is a block of rows of A, or of columns of B, of one batch entry: `count` of them
+# in all, `stride` bytes apart in the source; a packed block takes `block_stride` bytes.
 PACK_WORDS: Final = (
-    "source", "target", "outer", "inner", "outer_stride", "inner_stride", "target_stride",
-    "block", "n_blocks",
+    "source", "target", "count", "k", "stride", "k_stride", "target_stride", "block",
+    "block_stride", "n_blocks",
 )  # fmt: skip
 
 
-def pack_a_function(element: Element, kind: str) -> str:
+def pack_a_function(element: Element, kind: str, tile_rows: int) -> str:
     """`@pack_a(source, target, rows, length, row_stride, column_stride, target_stride)`."""
-    lanes = element.lanes if kind != "strided" else 0
     lines = Lines()
+    if kind == "columns":
+        _copy_row_tiles(lines, element, tile_rows)
+    else:
+        _copy_rows(lines, element, element.lanes if kind == "rows" else 0)
+    return _function(
+        "pack_a(ptr %source, ptr %target, i64 %rows, i64 %length, i64 %row_stride, "
+        "i64 %column_stride, i64 %target_stride)",
+        lines,
+    )
+
+
+def _copy_rows(lines: Lines, element: Element, lanes: int) -> None:
+    """Row by row, `lanes` elements at a time; one at a time where lanes is 0."""
     n_packed, n_bytes = element.n_packed_bytes, element.n_bytes
-    outer, inner = ("%length", "%rows") if kind == "columns" else ("%rows", "%length")
-    outer_step = "%column_stride" if kind == "columns" else "%row_stride"
     step = lanes or 1
     inner_step = str(n_bytes * step) if lanes else "%column_stride"
     stored = f"<{lanes} x {element.stored}>" if lanes else element.stored
     packed = f"<{lanes} x {element.accumulated}>" if lanes else element.accumulated
     lines.take(f"""\
 entry:
-  %some_outer = icmp sgt i64 {outer}, 0
-  %some_inner = icmp sgt i64 {inner}, 0
-  %some = and i1 %some_outer, %some_inner
+  %some_rows = icmp sgt i64 %rows, 0
+  %some_length = icmp sgt i64 %length, 0
+  %some = and i1 %some_rows, %some_length
   br i1 %some, label %row, label %done
 row:
   %i = phi i64 [ 0, %entry ], [ %ni, %row_done ]
@@ -66,21 +76,57 @@ copy:
   %nfrom = getelementptr i8, ptr %from, i64 {inner_step}
   %nto = getelementptr i8, ptr %to, i64 {n_packed * step}
   %nj = add i64 %j, {step}
-  %more = icmp slt i64 %nj, {inner}
+  %more = icmp slt i64 %nj, %length
   br i1 %more, label %copy, label %row_done
 row_done:
-  %nfrom_row = getelementptr i8, ptr %from_row, i64 {outer_step}
+  %nfrom_row = getelementptr i8, ptr %from_row, i64 %row_stride
   %nto_row = getelementptr i8, ptr %to_row, i64 %target_stride
   %ni = add i64 %i, 1
-  %more_rows = icmp slt i64 %ni, {outer}
+  %more_rows = icmp slt i64 %ni, %rows
   br i1 %more_rows, label %row, label %done
 done:
   ret void""")
-    return _function(
-        "pack_a(ptr %source, ptr %target, i64 %rows, i64 %length, i64 %row_stride, "
-        "i64 %column_stride, i64 %target_stride)",
-        lines,
-    )
+
+
+def _copy_row_tiles(lines: Lines, element: Element, tile_rows: int) -> None:
+    """Step by step along k: a tile's rows, then the next tile's. Whole vectors are stored, and
+    what is too much is overwritten by the next step of k, or lies in the tile's padding."""
+    n_packed, n_bytes, lanes = element.n_packed_bytes, element.n_bytes, element.lanes
+    lines.take(f"""\
+entry:
+  %some_rows = icmp sgt i64 %rows, 0
+  %some_length = icmp sgt i64 %length, 0
+  %some = and i1 %some_rows, %some_length
+  br i1 %some, label %step, label %done
+step:
+  %k = phi i64 [ 0, %entry ], [ %nk, %step_done ]
+  %from_step = phi ptr [ %source, %entry ], [ %nfrom_step, %step_done ]
+  %to_step = phi ptr [ %target, %entry ], [ %nto_step, %step_done ]
+  br label %copy
+copy:
+  %i = phi i64 [ 0, %step ], [ %ni, %copy ]
+  %from = phi ptr [ %from_step, %step ], [ %nfrom, %copy ]
+  %to = phi ptr [ %to_step, %step ], [ %nto, %copy ]""")
+    for v in range(-(-tile_rows // lanes)):
+        source = lines.offset("%from", v * lanes * n_bytes)
+        one = lines.let(f"load <{lanes} x {element.stored}>, ptr {source}, align {n_bytes}")
+        value = element.widen(lines, one, lanes)
+        target = lines.offset("%to", v * lanes * n_packed)
+        lines.put(f"store {element.vector} {value}, ptr {target}, align {n_packed}")
+    lines.take(f"""\
+  %nfrom = getelementptr i8, ptr %from, i64 {tile_rows * n_bytes}
+  %nto = getelementptr i8, ptr %to, i64 %target_stride
+  %ni = add i64 %i, {tile_rows}
+  %more = icmp slt i64 %ni, %rows
+  br i1 %more, label %copy, label %step_done
+step_done:
+  %nfrom_step = getelementptr i8, ptr %from_step, i64 %column_stride
+  %nto_step = getelementptr i8, ptr %to_step, i64 {tile_rows * n_packed}
+  %nk = add i64 %k, 1
+  %more_steps = icmp slt i64 %nk, %length
+  br i1 %more_steps, label %step, label %done
+done:
+  ret void""")
 
 
 def pack_b_function(element: Element, kind: str, vectors: int) -> str:
@@ -284,13 +330,10 @@ def _function(signature: str, lines: Lines) -> str:
 
 @lru_cache(maxsize=256)
 def pack_kernel(
-    kind_of: dtype, vector_bits: int, operand: str, kind: str, vectors: int, n_batch: int
+    kind_of: dtype, vector_bits: int, operand: str, kind: str, tile: int, n_batch: int
 ) -> tuple[str, str]:
-    """Name and text of a step that packs operand "a" or "b" whole.
-
-    "a": outer x inner are m x k (or k x m for "columns"); units are blocks of `block` outer rows.
-    "b": outer x inner are k x n; units are blocks of `block` columns, a multiple of the panel.
-    """
+    """Name and text of a step that packs operand "a" or "b" whole, for tiles of `tile` rows or
+    vectors."""
     element = Element(kind_of, vector_bits)
     lines = Lines()
     lines.label("entry")
@@ -313,31 +356,21 @@ def pack_kernel(
         source = lines.offset(source, lines.let(f"mul i64 {index_in}, {from_step}"))
         target = lines.offset(target, lines.let(f"mul i64 {index_in}, {to_step}"))
     first = lines.let(f"mul i64 {block}, {words['block']}")
+    left = lines.let(f"sub i64 {words['count']}, {first}")
+    count = lines.smaller(left, words["block"])
+    source = lines.offset(source, lines.let(f"mul i64 {first}, {words['stride']}"))
+    target = lines.offset(target, lines.let(f"mul i64 {block}, {words['block_stride']}"))
+    sizes = [count, words["k"]] if operand == "a" else [words["k"], count]
+    strides = [words["stride"], words["k_stride"]]
+    row, column = strides if operand == "a" else strides[::-1]
+    lines.put(
+        f"call fastcc void @pack_{operand}(ptr {source}, ptr {target}, i64 {sizes[0]}, "
+        f"i64 {sizes[1]}, i64 {row}, i64 {column}, i64 {words['target_stride']})"
+    )
     if operand == "a":
-        left = lines.let(f"sub i64 {words['outer']}, {first}")
-        count = lines.smaller(left, words["block"])
-        source = lines.offset(source, lines.let(f"mul i64 {first}, {words['outer_stride']}"))
-        target = lines.offset(target, lines.let(f"mul i64 {first}, {words['target_stride']}"))
-        sizes = (words["inner"], count) if kind == "columns" else (count, words["inner"])
-        strides = (words["outer_stride"], words["inner_stride"])
-        row, column = strides[::-1] if kind == "columns" else strides
-        lines.put(
-            f"call fastcc void @pack_a(ptr {source}, ptr {target}, i64 {sizes[0]}, "
-            f"i64 {sizes[1]}, i64 {row}, i64 {column}, i64 {words['target_stride']})"
-        )
-        function = pack_a_function(element, kind)
+        function = pack_a_function(element, kind, tile)
     else:
-        left = lines.let(f"sub i64 {words['inner']}, {first}")
-        count = lines.smaller(left, words["block"])
-        panel = lines.let(f"sdiv i64 {first}, {vectors * element.lanes}")
-        source = lines.offset(source, lines.let(f"mul i64 {first}, {words['inner_stride']}"))
-        target = lines.offset(target, lines.let(f"mul i64 {panel}, {words['target_stride']}"))
-        lines.put(
-            f"call fastcc void @pack_b(ptr {source}, ptr {target}, i64 {words['outer']}, "
-            f"i64 {count}, i64 {words['outer_stride']}, i64 {words['inner_stride']}, "
-            f"i64 {words['target_stride']})"
-        )
-        function = pack_b_function(element, kind, vectors)
+        function = pack_b_function(element, kind, tile)
     lines.take("""\
   %nu = add i64 %u, 1
   %more_units = icmp slt i64 %nu, %end

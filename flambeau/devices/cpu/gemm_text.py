@@ -9,8 +9,8 @@ Not here  which tile, packing and units a product gets (gemm.py); products with 
 
 A unit is a block of rows by a block of columns of C over the whole of k. Operands are read by
 run-time byte strides, so one kernel serves matrices in place, transposed or packed:
-    A(i, k) = a + i * a_row + k * a_column
-    B(k, panel p, column j) = b + k * b_row + p * b_panel + j * itemsize
+    A(tile t, row i, k) = a + t * a_tile + i * a_row + k * a_column
+    B(panel p, k, column j) = b + p * b_panel + k * b_row + j * itemsize
 Blocks of k that are packed together (k_block, a multiple of 256) keep their running sums in
 scratch until the last of them."""
 
@@ -31,7 +31,8 @@ SUM_BLOCK: Final = 256  # elements of k in one chain of fma
 # byte strides of a, b and c.
 WORDS: Final = (
     "a", "b", "c", "m", "n", "k", "k_block", "row_block", "column_block", "n_row_blocks",
-    "n_column_blocks", "a_row", "a_column", "b_row", "b_column", "b_panel", "c_row", "c_column",
+    "n_column_blocks", "a_block", "a_tile", "a_row", "a_column", "b_row", "b_column", "b_panel",
+    "c_row", "c_column",
     "sums_step", "packed_a", "packed_a_stride", "packed_b",
 )  # fmt: skip
 
@@ -146,25 +147,32 @@ def _chain(
         lines.put(f"%a{g} = phi ptr [ {start}, %block ], [ %na{g}, %chain ]")
     lines.put("%bp = phi ptr [ %block_b, %block ], [ %nbp, %chain ]")
     lines.put(f"%k = phi i64 [ {steps}, %block ], [ %nk, %chain ]")
-    columns = []
-    for v in range(vectors):
-        pointer = lines.offset("%bp", v * element.lanes * n_packed)
-        columns.append(lines.let(f"load {vector}, ptr {pointer}, align {n_packed}"))
     row = context["a_row"]
-    for r in range(rows):
+
+    def left(r: int) -> str:
         # One pointer for five rows: x86 scales an index by 1, 2 or 4 for nothing.
-        start = f"%a{r // 5}"
-        if r % 5 == 0:
-            pointer = start
-        elif r % 5 == 3:
-            pointer = lines.offset(start, thrice)
-        else:
-            pointer = lines.let(f"getelementptr [{r % 5} x i8], ptr {start}, i64 {row}")
-        left = element.broadcast(lines, pointer)
-        for v in range(vectors):
-            i = r * vectors + v
-            total = element.multiply_add(lines, left, columns[v], f"%c{i}")
-            lines.text[-1] = lines.text[-1].replace(f"{total} = ", f"%n{i} = ")
+        pointer = f"%a{r // 5}"
+        if r % 5 == 3:
+            pointer = lines.offset(pointer, thrice)
+        elif r % 5:
+            pointer = lines.let(f"getelementptr [{r % 5} x i8], ptr {pointer}, i64 {row}")
+        return element.broadcast(lines, pointer)
+
+    def right(v: int) -> str:
+        pointer = lines.offset("%bp", v * element.lanes * n_packed)
+        return lines.let(f"load {vector}, ptr {pointer}, align {n_packed}")
+
+    # The shorter side of the tile stays in registers, the other passes through one.
+    if rows < vectors:
+        lefts = [left(r) for r in range(rows)]
+        pairs = ((r, v, lefts[r], b) for v in range(vectors) for b in (right(v),) for r in range(rows))
+    else:
+        rights = [right(v) for v in range(vectors)]
+        pairs = ((r, v, a, rights[v]) for r in range(rows) for a in (left(r),) for v in range(vectors))
+    for r, v, a, b in pairs:
+        i = r * vectors + v
+        total = element.multiply_add(lines, a, b, f"%c{i}")
+        lines.text[-1] = lines.text[-1].replace(f"{total} = ", f"%n{i} = ")
     for g in range(len(starts)):
         lines.put(f"%na{g} = getelementptr i8, ptr %a{g}, i64 {context['a_column']}")
     lines.put(f"%nbp = getelementptr i8, ptr %bp, i64 {context['b_row']}")
@@ -243,7 +251,7 @@ def _units_function(name: str, shape: ProductClass, element: Element) -> str:
     n_packed = str(element.n_packed_bytes)
     seen = {
         "a_row": n_packed if shape.pack_a == "columns" else words["packed_a_stride"],
-        "a_column": words["packed_a_stride"] if shape.pack_a == "columns" else n_packed,
+        "a_column": str(element.n_packed_bytes * (shape.rows if shape.pack_a == "columns" else 1)),
     } if shape.pack_a else {word: words[word] for word in ("a_row", "a_column")}  # fmt: skip
     seen["b_row"] = str(columns * element.n_packed_bytes) if shape.pack_b else words["b_row"]
     for index, word in enumerate(_CONTEXT[:5]):
@@ -273,7 +281,7 @@ def _units_function(name: str, shape: ProductClass, element: Element) -> str:
     column = lines.let(f"mul i64 {column_block}, {words['column_block']}")
     rows = lines.smaller(words["row_block"], lines.let(f"sub i64 {words['m']}, {row}"))
     n_columns = lines.smaller(words["column_block"], lines.let(f"sub i64 {words['n']}, {column}"))
-    a = lines.offset(a, lines.let(f"mul i64 {row}, {words['a_row']}"))
+    a = lines.offset(a, lines.let(f"mul i64 {row_block}, {words['a_block']}"))
     c = lines.offset(c, lines.let(f"mul i64 {row}, {words['c_row']}"))
     c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
     if shape.pack_b:
@@ -311,7 +319,7 @@ def _units_function(name: str, shape: ProductClass, element: Element) -> str:
             f"call fastcc void @pack_b(ptr %kb, ptr {packed_b}, i64 {length}, i64 {n_columns}, "
             f"i64 {words['b_row']}, i64 {words['b_column']}, i64 {words['b_panel']})"
         )
-    _tile_loops(lines, shape, element, words, seen["a_row"], (tile_a, tile_b, c), rows, n_columns)
+    _tile_loops(lines, shape, element, words, (tile_a, tile_b, c), rows, n_columns)
     lines.label("next_depth")
     lines.put("br i1 %is_end, label %next_unit, label %depth")
     lines.label("next_unit")
@@ -328,13 +336,13 @@ def _units_function(name: str, shape: ProductClass, element: Element) -> str:
 
 
 def _tile_loops(
-    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str], a_row: str,
+    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str],
     pointers: tuple[str, str, str], rows: str, n_columns: str,
 ) -> None:  # fmt: skip
     """Tiles of a unit, a row of them at a time so that their part of A stays in the first cache;
     the last row of tiles, when it is short, by a tile of its own height."""
     a, b, c = pointers
-    a_step = lines.let(f"mul i64 {a_row}, {shape.rows}")
+    a_step = words["a_tile"]
     c_step = lines.let(f"mul i64 {words['c_row']}, {shape.rows}")
     lines.put("br label %before_rows")
     lines.label("before_rows")
@@ -418,7 +426,7 @@ def product_kernel(shape: ProductClass) -> tuple[str, str]:
         for width in sorted(widths)
     ]
     if shape.pack_a:
-        parts.append(pack_a_function(element, shape.pack_a))
+        parts.append(pack_a_function(element, shape.pack_a, shape.rows))
     if shape.pack_b:
         parts.append(pack_b_function(element, shape.pack_b, shape.vectors))
     parts.append(_units_function("KERNEL", shape, element))
