@@ -32,7 +32,8 @@ from flambeau.base.promotion import BOOL_RESULT, DEFAULT, INT_TO_FLOAT, SAME, Sc
 __all__ = [
     "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Elementwise", "Inferred",
     "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand", "OptionalTensor",
-    "Reduction", "Scalar", "Tensor", "Tensors", "View", "operator",
+    "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "Views", "not_implemented",
+    "operator",
 ]  # fmt: skip
 
 # Kinds of operands, spelled as annotations; see Operator. An operand is a layout in inference, a
@@ -44,6 +45,7 @@ OptionalOperand = Any
 Tensors = Any
 Number = Any
 OptionalNumber = Any
+Sizes = Any
 
 OPERAND_KINDS: Final = frozenset(
     ("Layout", "Tensor", "Operand", "OptionalTensor", "OptionalOperand", "Tensors", "Number",
@@ -73,6 +75,7 @@ class Operator:
         Tensors                  a sequence of tensors; inference sees a tuple of Layouts
         Number, OptionalNumber   a Python number that may change from call to call without making
                                  a new kernel; inference sees a Scalar, formulas an operand
+        Sizes                    an attribute: ints, as a sequence or (in methods) one by one
         anything else            an attribute: part of the signature, hashable (lists become tuples)
 
     `lower(self, b, <operands and attributes by name>)` says it in loops. `vjp(self, t, grad, ...)`
@@ -81,7 +84,8 @@ class Operator:
     (or the names in `returns`) for the result, attributes by theirs, `<operand>_layout` for shape
     and dtype only (saves nothing), `needs` for a tuple of bools, one an operand. A cotangent of a
     broadcast shape is summed, one of another dtype converted, by whoever calls vjp. With several
-    outputs `grad` is a tuple, None for those without.
+    outputs `grad` is the first one's cotangent, `grad_<name>` that of the result `name` (None where
+    there is none), `grads` all of them.
 
     Everything is called by name or in the order of the signature. `t` holds every registered
     operator under its name, the internal ones (function=False) included.
@@ -235,13 +239,30 @@ class View(Operator):
     """An operator whose result shares its input's memory: no record, no kernel.
 
     `view(self, input: Layout, ...) -> (Layout, offset in elements)`, the offset counted from the
-    input's. Raises torch's errors. Remembered per layout.
+    input's (from the storage's start with `absolute_offset`). Raises torch's errors. Remembered per
+    layout. None: the memory cannot be seen so; the result is the same view of a contiguous_copy.
     """
 
     out = False
+    absolute_offset: ClassVar[bool] = False
 
-    def view(self, input: Layout, *attributes: Any, **named: Any) -> tuple[Layout, int]:
+    def view(
+        self, input: Layout, *attributes: Any, **named: Any
+    ) -> tuple[Layout, int] | None:
         """Layout and relative offset of the result."""
+        raise NotImplementedError
+
+
+class Views(Operator):
+    """A view operator with a sequence of results (split, unbind ...): `views` gives (Layout, offset)
+    for each. vjp takes `grads`, None for a result without one."""
+
+    out = False
+
+    def views(
+        self, input: Layout, *attributes: Any, **named: Any
+    ) -> list[tuple[Layout, int]]:
+        """Layouts and relative offsets of the results."""
         raise NotImplementedError
 
 

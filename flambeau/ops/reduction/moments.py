@@ -1,0 +1,194 @@
+"""Variance, standard deviation and logsumexp over dims.
+
+Keeps     two corrected passes: d = x - mean, var = (sum d^2 - (sum d)^2 / n) / (n - correction), in
+          float32 at least; exact to the last digits where |mean| dwarfs the spread.
+Touches   ops.define, reduction.sums.
+Not here  normalisation layers (rows/normalization.py), which use `centred` too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base import promotion, shapes
+from flambeau.base.layout import Layout, contiguous
+from flambeau.ops.define import Inferred, Operator, operator
+from flambeau.ops.reduction.extremes import reduce_extreme
+from flambeau.ops.reduction.sums import kept, n_reduced
+
+
+def centred(b: Any, input: Any, dim: Any) -> tuple[Any, Any, Any]:
+    """(d, rest, mean): d = x - mean with what rounding left of its mean in `rest`, so that
+    d - rest is x minus its true mean. All in the compute dtype, reduced dims kept as 1."""
+    elements = b.convert(input, input.dtype.compute)
+    count = b.size_number(n_reduced(input.shape, dim), elements.dtype)
+    mean = b.map(lambda k, s, n: k.div(s, n), b.reduce("sum", elements, dim, True), count)
+    away = b.map(lambda k, x, m: k.sub(x, m), elements, mean)
+    rest = b.map(lambda k, s, n: k.div(s, n), b.reduce("sum", away, dim, True), count)
+    return away, rest, mean
+
+
+def squares_about_mean(b: Any, away: Any, rest: Any, dim: Any) -> Any:
+    """sum d^2 - (sum d)^2 / n, reduced dims kept as 1."""
+    squares = b.reduce("sum", b.map(lambda k, d: k.mul(d, d), away), dim, True)
+    count = b.size_number(n_reduced(away.shape, dim), away.dtype)
+    return b.map(lambda k, s, r, n: k.sub(s, k.mul(k.mul(r, r), n)), squares, rest, count)
+
+
+def drop_dims(b: Any, value: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """The value without the reduced dims that were kept as 1."""
+    return value if keepdim else b.reshape(value, shapes.reduced_shape(value.shape, dim, False))
+
+
+class Moment(Operator):
+    """var, std and their pairs with the mean."""
+
+    root = False
+
+    def infer(
+        self,
+        input: Layout,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+    ) -> Inferred:
+        if isinstance(dim, bool):  # the form var(input, unbiased)
+            dim, unbiased = None, dim
+        if not input.dtype.is_floating_point:
+            raise RuntimeError(f"{self.name} only support floating point and complex dtypes")
+        if correction is None:
+            correction = 0 if unbiased is False else 1
+        dims = shapes.reduced_dims(input, dim, self.name)
+        shape = shapes.reduced_shape(input.shape, dims, keepdim)
+        out = contiguous(shape, input.dtype, input.device)
+        attributes = {"dim": dims, "keepdim": keepdim, "correction": correction}
+        return Inferred((out,) * max(len(self.returns), 1), attributes)
+
+    def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, correction: float) -> Any:
+        away, rest, mean = centred(b, input, dim)
+        squares = squares_about_mean(b, away, rest, dim)
+        freedom = max(n_reduced(input.shape, dim) - correction, 0)
+        divisor = b.size_number(freedom, away.dtype)
+
+        def spread(k: Any, total: Any, n: Any) -> Any:
+            # What cancels to a tiny negative number is 0.
+            variance = k.div(k.max(total, 0.0), n)
+            return k.sqrt(variance) if self.root else variance
+
+        result = drop_dims(b, b.map(spread, squares, divisor), dim, keepdim)
+        if not self.returns:
+            return result
+        exact = b.map(lambda k, m, r: k.add(m, r), mean, rest)
+        return result, drop_dims(b, exact, dim, keepdim)
+
+    def variance_gradient(
+        self, grad: Any, input: Any, dim: Any, keepdim: bool, correction: float
+    ) -> Any:
+        """Gradient of the variance: 2 / (n - correction) * (x - mean)."""
+        freedom = n_reduced(input.shape, dim) - correction
+        scale = 2 / freedom if freedom > 0 else float("inf")
+        whole = kept(grad, dim, keepdim, input.shape)
+        return (whole * scale) * (input - input.mean(dim, True))
+
+    def deviation_gradient(self, t: Any, grad: Any, out: Any) -> Any:
+        """Gradient of the variance behind a standard deviation; 0 where that is 0."""
+        return t.masked_fill(grad / (out * 2), out == 0, 0)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(3, 4)),
+            s(s.real(3, 4), 1),
+            s(s.real(2, 3, 4), (0, 2), keepdim=True, correction=0),
+            s(s.real(3, 4), False),
+        ]
+
+
+@operator("var")
+class Variance(Moment):
+    """Mean squared distance from the mean."""
+
+    def vjp(
+        self, t: Any, grad: Any, input: Any, dim: Any, keepdim: bool, correction: float
+    ) -> Any:
+        return self.variance_gradient(grad, input, dim, keepdim, correction)
+
+
+@operator("std")
+class StandardDeviation(Moment):
+    """Square root of the variance."""
+
+    root = True
+
+    def vjp(
+        self, t: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool, correction: float
+    ) -> Any:
+        grad = self.deviation_gradient(t, grad, out)
+        return self.variance_gradient(grad, input, dim, keepdim, correction)
+
+
+@operator("var_mean", returns=("var", "mean"), methods=())
+class VarianceAndMean(Moment):
+    """(variance, mean)."""
+
+    def vjp(
+        self, t: Any, grad_var: Any, grad_mean: Any, input: Any, dim: Any, keepdim: bool,
+        correction: float,
+    ) -> Any:  # fmt: skip
+        parts = []
+        if grad_var is not None:
+            parts.append(self.variance_gradient(grad_var, input, dim, keepdim, correction))
+        if grad_mean is not None:
+            whole = kept(grad_mean, dim, keepdim, input.shape) / n_reduced(input.shape, dim)
+            parts.append(whole.expand(input.shape))
+        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+@operator("std_mean", returns=("std", "mean"), methods=())
+class DeviationAndMean(VarianceAndMean):
+    """(standard deviation, mean)."""
+
+    root = True
+
+    def vjp(  # type: ignore[override]
+        self, t: Any, grad_std: Any, grad_mean: Any, input: Any, std: Any, dim: Any,
+        keepdim: bool, correction: float,
+    ) -> Any:  # fmt: skip
+        grad_var = None if grad_std is None else self.deviation_gradient(t, grad_std, std)
+        return super().vjp(t, grad_var, grad_mean, input, dim, keepdim, correction)
+
+
+@operator("logsumexp", aliases=("special.logsumexp",))
+class LogSumExp(Operator):
+    """log(sum(exp(x))) over dims, without overflow."""
+
+    def infer(self, input: Layout, dim: Any, keepdim: bool = False) -> Inferred:
+        result = input.dtype
+        if not result.is_floating_point:
+            result = promotion.default_dtype()
+        dims = shapes.reduced_dims(input, dim, self.name)
+        shape = shapes.reduced_shape(input.shape, dims, keepdim)
+        out = contiguous(shape, result, input.device)
+        return Inferred((out,), {"dim": dims, "keepdim": keepdim, "dtype": result})
+
+    def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+        elements = b.convert(input, dtype.compute)
+        if not dim or 0 in input.shape:
+            largest = b.full(shapes.reduced_shape(input.shape, dim, True), 0.0, dtype.compute)
+        else:
+            largest = reduce_extreme(b, "max", elements, dim, True)
+            # An infinite maximum is no use as a shift.
+            largest = b.map(
+                lambda k, m: k.select(k.eq(k.abs(m), float("inf")), 0.0, m), largest
+            )
+        terms = b.map(lambda k, x, m: k.exp(k.sub(x, m)), elements, largest)
+        total = b.reduce("sum", terms, dim, True)
+        result = b.map(lambda k, s, m: k.add(k.log(s), m), total, largest)
+        return drop_dims(b, result, dim, keepdim)
+
+    def vjp(self, t: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
+        grad, out = (kept(each, dim, keepdim, input.shape) for each in (grad, out))
+        return grad * (input - out).exp()
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), 1), s(s.real(2, 3, 4), (0, 2), True), s(s.real(), 0)]

@@ -1,0 +1,134 @@
+"""Vector norms over dims.
+
+Keeps     one formula an order: 0 counts, 1 sums, 2 is a root of squares, the infinities are
+          extremes, any other is a power.
+Touches   ops.define, reduction.
+Not here  matrix norms (linalg)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from flambeau.base import shapes
+from flambeau.base.dtypes import dtype
+from flambeau.base.layout import Layout, contiguous
+from flambeau.ops.define import Inferred, Operator, operator
+from flambeau.ops.reduction.extremes import reduce_extreme
+from flambeau.ops.reduction.sums import kept
+
+INFINITY: Final = float("inf")
+
+
+class VectorNorm(Operator):
+    """(sum |x|^ord)^(1 / ord)."""
+
+    def inferred(
+        self, input: Layout, order: float, dim: Any, keepdim: bool, wanted: dtype | None
+    ) -> Inferred:
+        """Layout and attributes; raises torch's errors."""
+        result = wanted or input.dtype
+        if not result.is_floating_point:
+            raise RuntimeError(
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                f"{result.name.replace('int64', 'Long').replace('int32', 'Int')}"
+            )
+        dims = shapes.reduced_dims(input, dim, self.name)
+        if any(input.shape[each] == 0 for each in dims) and (order < 0 or order == INFINITY):
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {order} norm on an empty tensor because "
+                "the operation does not have an identity"
+            )
+        shape = shapes.reduced_shape(input.shape, dims, keepdim)
+        out = contiguous(shape, result, input.device)
+        attributes = {"ord": float(order), "dim": dims, "keepdim": keepdim, "dtype": result}
+        return Inferred((out,), attributes)
+
+    def lower(
+        self, b: Any, input: Any, ord: float, dim: Any, keepdim: bool, dtype: dtype
+    ) -> Any:
+        elements = b.convert(b.convert(input, dtype), dtype.compute)
+        if ord in (INFINITY, -INFINITY):
+            sizes = b.map(lambda k, x: k.abs(x), elements)
+            return reduce_extreme(b, "max" if ord > 0 else "min", sizes, dim, keepdim)
+        total = b.reduce("sum", b.map(_term(ord), elements), dim, keepdim)
+        return b.map(_root(ord), total)
+
+    def vjp(
+        self, t: Any, grad: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool
+    ) -> Any:
+        grad, norm = (kept(each, dim, keepdim, input.shape) for each in (grad, out))
+        if ord == 0:
+            return t.zeros_like(input)
+        if ord == 1:
+            return input.sign() * grad
+        if ord == 2:
+            return grad * t.masked_fill(input / norm, norm == 0, 0)
+        if ord in (INFINITY, -INFINITY):
+            is_extreme = input.abs() == norm
+            shares = grad / is_extreme.sum(dim, True)
+            return t.where(is_extreme, input.sign() * shares, 0)
+        if ord < 2:
+            slope = input.sign() * t.masked_fill(input.abs().pow(ord - 1), input == 0, 0)
+        else:
+            slope = input * input.abs().pow(ord - 2)
+        return slope * t.masked_fill(grad / norm.pow(ord - 1), norm == 0, 0)
+
+
+def _term(order: float) -> Any:
+    """What a norm sums."""
+    if order == 0:
+        return lambda k, x: k.select(k.ne(x, 0.0), k.constant(1.0, k.dtype_of(x)), 0.0)
+    if order == 1:
+        return lambda k, x: k.abs(x)
+    if order == 2:
+        return lambda k, x: k.mul(x, x)
+    return lambda k, x: k.pow(k.abs(x), order)
+
+
+def _root(order: float) -> Any:
+    """What a norm does with the sum."""
+    if order in (0, 1):
+        return lambda k, total: total
+    if order == 2:
+        return lambda k, total: k.sqrt(total)
+    return lambda k, total: k.pow(total, 1 / order)
+
+
+@operator("vector_norm", function=False, aliases=("linalg.vector_norm",))
+class LinalgVectorNorm(VectorNorm):
+    """Norm of order `ord` over dims, all of them by default."""
+
+    def infer(
+        self,
+        input: Layout,
+        ord: float = 2,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        dtype: dtype | None = None,
+    ) -> Inferred:
+        return self.inferred(input, ord, dim, keepdim, dtype)
+
+    def samples(self, s: Any) -> list[Any]:
+        orders = (2, 1, 0, INFINITY, -INFINITY, 3, 1.5)
+        return [s(s.real(3, 4), order, 1) for order in orders] + [s(s.real(3, 4))]
+
+
+@operator("norm")
+class Norm(VectorNorm):
+    """torch.norm: the vector norm of order p ("fro" is 2)."""
+
+    def infer(
+        self,
+        input: Layout,
+        p: float | str | None = "fro",
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: dtype | None = None,
+    ) -> Inferred:
+        if isinstance(p, str) and p != "fro":
+            raise RuntimeError(f"unsupported norm order {p!r}; expected 'fro' or a number")
+        return self.inferred(input, 2 if p in ("fro", None) else float(p), dim, keepdim, dtype)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4)), s(s.real(3, 4), 1, 0), s(s.real(2, 3, 4), 2, (0, 1), True)]

@@ -1,0 +1,183 @@
+"""Views of some of the elements: narrow, select, slice, diagonal, windows.
+
+Keeps     the gradient of a part is one operator that puts the cotangent back among zeros.
+Touches   ops.define, base.view_rules.
+Not here  the operators that put it back (backward.py), sequences of parts (splitting.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base import shapes, view_rules
+from flambeau.base.layout import Layout
+from flambeau.ops.define import Sizes, View, operator
+
+Seen = tuple[Layout, int]
+
+
+def slice_bounds(size: int, start: int | None, end: int | None, step: int) -> tuple[int, int]:
+    """(first place, number of places) of a slice, as Python cuts off what lies outside."""
+    begin, stop, _ = slice(start, end, step).indices(size)
+    return min(begin, size), max(0, -(-(stop - begin) // step))
+
+
+@operator("slice", function=False)
+class Slice(View):
+    """Places start, start + step, ... before end of one dim: what x[start:end:step] records."""
+
+    def view(  # type: ignore[override]
+        self, input: Layout, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    ) -> Seen:
+        if input.ndim == 0:
+            raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        if step <= 0:
+            raise RuntimeError("slice step must be positive")
+        at = shapes.wrap_dim(dim, input.ndim)
+        begin, length = slice_bounds(input.shape[at], start, end, step)
+        return view_rules.sliced(input, at, begin, length, step)
+
+    def vjp(
+        self, t: Any, grad: Any, input_layout: Any, dim: int, start: Any, end: Any, step: int
+    ) -> Any:
+        return t.slice_backward(grad, input_layout.shape, dim, start, end, step)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(5, 4), 0, 1, 4, 1), s(s.real(3, 7), -1, None, -1, 2)]
+
+
+@operator("narrow")
+class Narrow(View):
+    """`length` places of a dim from `start`."""
+
+    def view(  # type: ignore[override]
+        self, input: Layout, dim: int, start: int, length: int
+    ) -> Seen:
+        if input.ndim == 0:
+            raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+        at = shapes.wrap_dim(dim, input.ndim)
+        size = input.shape[at]
+        if length < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+        if not -size <= start <= size:
+            raise IndexError(
+                f"start out of range (expected to be in range of [{-size}, {size}], but got "
+                f"{start})"
+            )
+        begin = start + size if start < 0 else start
+        if begin + length > size:
+            raise RuntimeError(
+                f"start ({begin}) + length ({length}) exceeds dimension size ({size})."
+            )
+        return view_rules.sliced(input, at, begin, length)
+
+    def vjp(
+        self, t: Any, grad: Any, input_layout: Any, dim: int, start: int, length: int
+    ) -> Any:
+        begin = start + input_layout.shape[dim] if start < 0 else start
+        return t.slice_backward(grad, input_layout.shape, dim, begin, begin + length, 1)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(5, 4), 0, 1, 3), s(s.real(5, 4), -1, -2, 2)]
+
+
+@operator("select")
+class Select(View):
+    """One place of a dim, which goes away: what x[index] records."""
+
+    def view(self, input: Layout, dim: int, index: int) -> Seen:  # type: ignore[override]
+        return view_rules.selected(input, dim, index)
+
+    def vjp(self, t: Any, grad: Any, input_layout: Any, dim: int, index: int) -> Any:
+        place = index + input_layout.shape[dim] if index < 0 else index
+        return t.select_backward(grad, input_layout.shape, dim, place)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), 0, 1), s(s.real(3, 4), -1, -1)]
+
+
+@operator("diagonal")
+class Diagonal(View):
+    """The diagonal of two dims as a new last dim."""
+
+    def view(  # type: ignore[override]
+        self, input: Layout, offset: int = 0, dim1: int = 0, dim2: int = 1
+    ) -> Seen:
+        return view_rules.diagonalised(input, offset, dim1, dim2)
+
+    def vjp(
+        self, t: Any, grad: Any, input_layout: Any, offset: int, dim1: int, dim2: int
+    ) -> Any:
+        return t.diagonal_backward(grad, input_layout.shape, offset, dim1, dim2)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4)), s(s.real(3, 4), 1), s(s.real(2, 3, 4), -1, -1, 0)]
+
+
+@operator("unfold", function=False, methods=("unfold",))
+class Unfold(View):
+    """Windows of `size` places of a dim, `step` apart, as a new last dim."""
+
+    def view(  # type: ignore[override]
+        self, input: Layout, dimension: int, size: int, step: int
+    ) -> Seen:
+        at = shapes.wrap_dim(dimension, input.ndim)
+        length = input.shape[at] if input.ndim else 1
+        stride = input.strides[at] if input.ndim else 1
+        if size < 0:
+            raise RuntimeError(f"size is {size} but must be >= 0")
+        if size > length:
+            raise RuntimeError(
+                f"maximum size for tensor at dimension {at} is {length} but size is {size}"
+            )
+        if step <= 0:
+            raise RuntimeError(f"step is {step} but must be > 0")
+        n_windows = (length - size) // step + 1
+        shape, strides = list(input.shape), list(input.strides)
+        if input.ndim:
+            shape[at], strides[at] = n_windows, stride * step
+        return view_rules.restrided(input, (*shape, size), (*strides, stride)), 0
+
+    def vjp(
+        self, t: Any, grad: Any, input_layout: Any, dimension: int, size: int, step: int
+    ) -> Any:
+        return t.unfold_backward(grad, input_layout.shape, dimension, size, step)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(7, 2), 0, 3, 2), s(s.real(2, 6), -1, 4, 1)]
+
+
+@operator("as_strided")
+class AsStrided(View):
+    """Any sizes and strides over the storage."""
+
+    absolute_offset = True
+
+    def view(  # type: ignore[override]
+        self, input: Layout, size: Sizes, stride: Sizes, storage_offset: int | None = None
+    ) -> Seen:
+        if len(size) != len(stride):
+            raise RuntimeError("mismatch in length of strides and shape")
+        if any(each < 0 for each in stride):
+            raise RuntimeError(
+                "as_strided: Negative strides are not supported at the moment, got strides: "
+                f"{list(stride)}"
+            )
+        if storage_offset is not None and storage_offset < 0:
+            raise RuntimeError(
+                f"Tensor: invalid storage offset {storage_offset}"
+            )
+        seen = view_rules.restrided(input, tuple(size), tuple(stride))
+        return seen, storage_offset or 0
+
+    def vjp(
+        self, t: Any, grad: Any, input_layout: Any, size: Any, stride: Any, storage_offset: Any
+    ) -> Any:
+        if not input_layout.is_contiguous:
+            raise RuntimeError(
+                "as_strided: the gradient of a view of a tensor that is not contiguous is not "
+                "supported; call .contiguous() before as_strided()"
+            )
+        return t.as_strided_backward(grad, input_layout.shape, size, stride, storage_offset or 0)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), (2, 2), (4, 2), 1)]
