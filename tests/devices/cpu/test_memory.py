@@ -32,6 +32,32 @@ def test_aligned_writable_and_readable_past_the_end(n_bytes: int) -> None:
         assert ctypes.string_at(block.address, n_bytes) == b"\x5a" * n_bytes
 
 
+def test_the_slack_of_the_last_block_stays_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading there may work by chance, so look at what is returned to the system."""
+    returned: list[tuple[int, int]] = []
+    real = memory._munmap
+
+    def munmap(address: int, n_bytes: int) -> int:
+        returned.append((address, address + n_bytes))
+        return int(real(address, n_bytes))
+
+    monkeypatch.setattr(memory, "_munmap", munmap)
+    memory.release_cached()
+    for _ in range(3):
+        returned.clear()
+        block = memory.allocate(16 << 20)
+        low, high = block.address, block.address + block.n_bytes + memory.SLACK_BYTES
+        assert all(end <= low or start >= high for start, end in returned)
+        assert any(start > low for start, end in returned) or not returned
+        del block
+        memory.release_cached()
+    monkeypatch.setitem(memory._slabs, False, iter(()))
+    returned.clear()
+    block = memory.allocate(1 << 20)
+    end_of_region = block.address + memory._REGION_BYTES
+    assert all(not start < end_of_region + 512 < end for start, end in returned)
+
+
 def test_blocks_do_not_overlap() -> None:
     blocks = [memory.allocate(size) for size in SIZES for _ in range(5)]
     ranges = sorted((block.address, block.n_bytes) for block in blocks)
