@@ -32,7 +32,7 @@ from flambeau.base.promotion import BOOL_RESULT, DEFAULT, INT_TO_FLOAT, SAME, Sc
 __all__ = [
     "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Elementwise", "Inferred",
     "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand", "OptionalTensor",
-    "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "Views", "not_implemented",
+    "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "not_implemented",
     "operator",
 ]  # fmt: skip
 
@@ -154,6 +154,15 @@ class Elementwise(Operator):
         """Kind of each parameter of the signature."""
         return parameter_kinds(type(self).formula, 2)
 
+    def validate(self, arguments: dict[str, Any]) -> None:
+        """Refuse arguments (layouts, Scalars and attributes by name) with torch's errors."""
+
+    def promoted(
+        self, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> tuple[dtype, dtype]:
+        """(dtype computed in, dtype of the result) for the operands that promote."""
+        return promotion.promote(self.promote, operands, self.name)
+
     def check(self, common: dtype) -> None:
         """Refuse dtypes, with torch's errors; `common` is the dtype computed in."""
         if self.floating_kernel and not common.is_floating_point:
@@ -163,6 +172,7 @@ class Elementwise(Operator):
         """Broadcast shape, promoted dtype; shared by all elementwise operators."""
         kinds = self.kinds()
         arguments = {**dict(zip(kinds, operands, strict=False)), **named}
+        self.validate(arguments)
         promoting = []
         attributes = {}
         for name, value in arguments.items():
@@ -170,16 +180,10 @@ class Elementwise(Operator):
                 attributes[name] = value
             elif "Number" not in kinds[name] and value is not None:
                 promoting.append(value)
-        return self.inferred(self.promote, tuple(promoting), attributes)
-
-    def inferred(
-        self, rule: str, promoting: tuple[Any, ...], attributes: dict[str, Any] | None = None
-    ) -> Inferred:
-        """Outcome for the operands that promote, under `rule`."""
-        common, result = promotion.promote(rule, promoting, self.name)
+        common, result = self.promoted(tuple(promoting), attributes)
         self.check(common)
-        out = shapes.elementwise_layout(promoting, result)
-        return Inferred((out,), {**(attributes or {}), "common": common})
+        out = shapes.elementwise_layout(tuple(promoting), result)
+        return Inferred((out,), {**attributes, "common": common})
 
     def lower(self, b: Any, *operands: Any, common: dtype, **named: Any) -> Any:
         """One map over the broadcast domain."""
@@ -241,6 +245,7 @@ class View(Operator):
     `view(self, input: Layout, ...) -> (Layout, offset in elements)`, the offset counted from the
     input's (from the storage's start with `absolute_offset`). Raises torch's errors. Remembered per
     layout. None: the memory cannot be seen so; the result is the same view of a contiguous_copy.
+    A list of such pairs: a sequence of results (split, unbind ...), and vjp takes `grads`.
     """
 
     out = False
@@ -248,21 +253,8 @@ class View(Operator):
 
     def view(
         self, input: Layout, *attributes: Any, **named: Any
-    ) -> tuple[Layout, int] | None:
+    ) -> tuple[Layout, int] | list[tuple[Layout, int]] | None:
         """Layout and relative offset of the result."""
-        raise NotImplementedError
-
-
-class Views(Operator):
-    """A view operator with a sequence of results (split, unbind ...): `views` gives (Layout, offset)
-    for each. vjp takes `grads`, None for a result without one."""
-
-    out = False
-
-    def views(
-        self, input: Layout, *attributes: Any, **named: Any
-    ) -> list[tuple[Layout, int]]:
-        """Layouts and relative offsets of the results."""
         raise NotImplementedError
 
 

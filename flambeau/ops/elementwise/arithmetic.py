@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.base import dtypes
+from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
 from flambeau.ops.define import (
     DEFAULT,
@@ -169,17 +169,19 @@ class Divide(Elementwise):
 
     promote = INT_TO_FLOAT
 
-    def infer(self, *operands: Any, **named: Any) -> Any:
-        inferred = {**dict(zip(("input", "other"), operands, strict=False)), **named}
-        mode = inferred.get("rounding_mode")
+    def validate(self, arguments: dict[str, Any]) -> None:
+        mode = arguments.get("rounding_mode")
         if mode not in (None, "trunc", "floor"):
             raise RuntimeError(
                 "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
                 f"'{mode}'"
             )
-        promoting = (inferred["input"], inferred["other"])
-        rule = self.promote if mode is None else DEFAULT
-        return self.inferred(rule, promoting, {"rounding_mode": mode})
+
+    def promoted(
+        self, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> tuple[dtype, dtype]:
+        rounded = attributes.get("rounding_mode") is not None
+        return promotion.promote(DEFAULT if rounded else INT_TO_FLOAT, operands, self.name)
 
     def formula(
         self, k: Any, input: Tensor, other: Operand, *, rounding_mode: str | None = None
@@ -363,8 +365,7 @@ class Lerp(Elementwise):
     floating_kernel = "lerp_kernel"
     saved_for = {"input": ("weight",), "end": ("weight",), "weight": ("input", "end")}
 
-    def infer(self, *operands: Any, **named: Any) -> Any:
-        arguments = {**dict(zip(("input", "end", "weight"), operands, strict=False)), **named}
+    def validate(self, arguments: dict[str, Any]) -> None:
         input = arguments["input"]
         for name in ("end", "weight"):
             other = arguments[name]
@@ -373,7 +374,6 @@ class Lerp(Elementwise):
                     f"expected dtype {_c_name(input.dtype)} for `{name}` but got dtype "
                     f"{_c_name(other.dtype)}"
                 )
-        return self.inferred(self.promote, (input, arguments["end"], arguments["weight"]))
 
     def formula(self, k: Any, input: Tensor, end: Tensor, weight: Operand) -> Any:
         near = k.lt(k.abs(weight), 0.5)

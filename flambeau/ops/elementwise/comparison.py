@@ -137,12 +137,10 @@ class IsClose(Elementwise):
 
     promote = BOOL_RESULT
 
-    def infer(self, *operands: Any, **named: Any) -> Any:
-        arguments = {**dict(zip(self.kinds(), operands, strict=False)), **named}
+    def validate(self, arguments: dict[str, Any]) -> None:
         input, other = arguments["input"], arguments["other"]
         if input.dtype is not other.dtype:
             raise RuntimeError(f"{_name(input.dtype)} did not match {_name(other.dtype)}")
-        return super().infer(**arguments)
 
     def formula(
         self,
@@ -230,13 +228,11 @@ class FMin(Elementwise):
 class Clamp(Elementwise):
     """The value, but at least min and at most max; max wins where they cross."""
 
-    def infer(self, *operands: Any, **named: Any) -> Any:
-        arguments = {**dict(zip(self.kinds(), operands, strict=False)), **named}
+    def validate(self, arguments: dict[str, Any]) -> None:
         if arguments.get("min") is None and arguments.get("max") is None:
             raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
         if arguments["input"].dtype is dtypes.bool_:
             raise not_implemented("clamp_scalar_cpu", dtypes.bool_)
-        return super().infer(**arguments)
 
     def formula(
         self, k: Any, input: Tensor, min: OptionalOperand = None, max: OptionalOperand = None

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from flambeau.base import dtypes, promotion
-from flambeau.ops.define import DEFAULT, INT_TO_FLOAT, Elementwise, Operand, Tensor, operator
+from flambeau.base.dtypes import dtype
+from flambeau.ops.define import INT_TO_FLOAT, Elementwise, Operand, Tensor, operator
 
 LN_2: Final = 0.6931471805599453
 LN_10: Final = 2.302585092994046
@@ -19,14 +20,12 @@ LN_10: Final = 2.302585092994046
 class Square(Elementwise):
     """input * input."""
 
-    def infer(self, *operands: Any, **named: Any) -> Any:
-        input = operands[0] if operands else named["input"]
+    def promoted(
+        self, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> tuple[dtype, dtype]:
         # As input ** 2: the integer makes bool an integer.
-        common = promotion.result_type((input, promotion.INTEGER))
-        inferred = self.inferred(DEFAULT, (input,))
-        (out,) = inferred.outputs
-        inferred.attributes["common"] = common
-        return type(inferred)((out.with_dtype(common),), inferred.attributes)
+        common = promotion.result_type((*operands, promotion.INTEGER))
+        return common, common
 
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.mul(input, input)
@@ -168,11 +167,10 @@ def integer_power(k: Any, input: Any, exponent: Any) -> Any:
 class FloatPower(Power):
     """input ** exponent in float64."""
 
-    def infer(self, *operands: Any, **named: Any) -> Any:
-        inferred = super().infer(*operands, **named)
-        (out,) = inferred.outputs
-        inferred.attributes["common"] = dtypes.float64
-        return type(inferred)((out.with_dtype(dtypes.float64),), inferred.attributes)
+    def promoted(
+        self, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> tuple[dtype, dtype]:
+        return dtypes.float64, dtypes.float64
 
     def vjp(self, t: Any, grad: Any, input: Any, exponent: Any, out: Any, needs: Any) -> Any:
         # In float64, as the result is; the caller converts each cotangent back.

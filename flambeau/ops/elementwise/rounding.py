@@ -11,7 +11,6 @@ from typing import Any
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.ops.define import (
-    DEFAULT,
     Elementwise,
     OptionalNumber,
     Tensor,
@@ -59,12 +58,10 @@ class Trunc(Step):
 class Round(Step):
     """Nearest integer, ties to even; or nearest multiple of 10 ** -decimals."""
 
-    def infer(self, *operands: Any, **named: Any) -> Any:
-        arguments = {**dict(zip(("input",), operands, strict=False)), **named}
-        decimals = arguments.get("decimals", 0)
-        if decimals and not arguments["input"].dtype.is_floating_point:
-            raise not_implemented("round_cpu", arguments["input"].dtype)
-        return self.inferred(DEFAULT, (arguments["input"],), {"decimals": decimals})
+    def validate(self, arguments: dict[str, Any]) -> None:
+        given = arguments["input"].dtype
+        if arguments.get("decimals", 0) and not given.is_floating_point:
+            raise not_implemented("round_cpu", given)
 
     def formula(self, k: Any, input: Tensor, *, decimals: int = 0) -> Any:
         if not k.dtype_of(input).is_floating_point:

@@ -36,11 +36,9 @@ class Gelu(Elementwise):
     floating_kernel = "GeluKernelImpl"
     inplace = False
 
-    def infer(self, *operands: Any, **named: Any) -> Inferred:
-        arguments = {**dict(zip(self.kinds(), operands, strict=False)), **named}
+    def validate(self, arguments: dict[str, Any]) -> None:
         if arguments.get("approximate", "none") not in ("none", "tanh"):
             raise RuntimeError("approximate argument must be either none or tanh.")
-        return super().infer(**{"approximate": "none", **arguments})
 
     def formula(self, k: Any, input: Tensor, *, approximate: str = "none") -> Any:
         if approximate == "tanh":

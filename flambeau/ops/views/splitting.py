@@ -10,12 +10,12 @@ from typing import Any
 
 from flambeau.base import shapes, view_rules
 from flambeau.base.layout import Layout
-from flambeau.ops.define import Views, operator
+from flambeau.ops.define import View, operator
 
 Seen = list[tuple[Layout, int]]
 
 
-class Splitting(Views):
+class Splitting(View):
     """Parts of one dim, in order."""
 
     def parts(self, input: Layout, dim: int, sizes: list[int]) -> Seen:
@@ -38,7 +38,7 @@ class Splitting(Views):
         return t.cat(whole, dim)
 
     def vjp(self, t: Any, grads: Any, input_layout: Any, dim: int, **attributes: Any) -> Any:
-        seen = self.views(input_layout, dim=dim, **attributes)
+        seen = self.view(input_layout, dim=dim, **attributes)
         return self.joined(t, grads, input_layout, dim, seen)
 
 
@@ -46,7 +46,7 @@ class Splitting(Views):
 class Split(Splitting):
     """Parts of a size, the last one smaller, or parts of given sizes."""
 
-    def views(  # type: ignore[override]
+    def view(  # type: ignore[override]
         self, input: Layout, split_size_or_sections: Any, dim: int = 0
     ) -> Seen:
         if input.ndim == 0:
@@ -88,7 +88,7 @@ class Split(Splitting):
 class Chunk(Splitting):
     """At most `chunks` parts of equal size, the last one smaller."""
 
-    def views(self, input: Layout, chunks: int, dim: int = 0) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, chunks: int, dim: int = 0) -> Seen:  # type: ignore[override]
         if input.ndim == 0:
             raise RuntimeError("chunk expects at least a 1-dimensional tensor")
         if chunks <= 0:
@@ -109,7 +109,7 @@ class Chunk(Splitting):
 class TensorSplit(Splitting):
     """Parts cut at indices, or into a number of parts that differ in size by at most 1."""
 
-    def views(  # type: ignore[override]
+    def view(  # type: ignore[override]
         self, input: Layout, indices_or_sections: Any, dim: int = 0
     ) -> Seen:
         if input.ndim == 0:
@@ -154,10 +154,10 @@ class TensorSplit(Splitting):
 
 
 @operator("unbind")
-class Unbind(Views):
+class Unbind(View):
     """Every place of a dim as a tensor without it."""
 
-    def views(self, input: Layout, dim: int = 0) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, dim: int = 0) -> Seen:  # type: ignore[override]
         if input.ndim == 0:
             raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
         at = shapes.wrap_dim(dim, input.ndim)
@@ -170,7 +170,7 @@ class Unbind(Views):
         for grad in grads:
             if grad is None:
                 if zero is None:
-                    layout = self.views(input_layout, dim)[0][0]
+                    layout = self.view(input_layout, dim)[0][0]
                     zero = t.zeros(layout.shape, dtype=layout.dtype, device=layout.device)
                 grad = zero
             whole.append(grad)
