@@ -15,8 +15,15 @@ from typing import Final
 from flambeau.base.dtypes import dtype
 from flambeau.codegen.llvm_reader import Operand
 from flambeau.codegen.loops import ROW_BLOCK, Reduce, Statement, Store
-from flambeau.codegen.nest_text_frame import Code, Frame, from_memory, memory_type, to_memory
-from flambeau.codegen.nest_text_reduce import Counter, Reducer, State, reader_into
+from flambeau.codegen.nest_text_frame import Code, Frame, from_memory, to_memory
+from flambeau.codegen.nest_text_reduce import (
+    Counter,
+    Reducer,
+    State,
+    hold,
+    held_state,
+    reader_into,
+)
 from flambeau.codegen.nest_text_scopes import (
     Levels,
     RowScope,
@@ -260,84 +267,35 @@ class ColumnsText:
     def _blocked(
         self, code: Code, positions: list[str], stop: str, until: str
     ) -> list[list[State]]:
-        """Blocks of the reduced dimension, folded by the binary counter; one block needs none."""
+        """Blocks of the reduced dimension, whose values the binary counter folds."""
         frame, lanes = self.frame, self.lanes
         fresh = frame.module.fresh
-        width = len(positions)
-        n_reducers = len(self.reducers)
-        pairs = [(u, r) for u in range(width) for r in range(n_reducers)]
+        pairs = [(u, r) for u in range(len(positions)) for r in range(len(self.reducers))]
         ordered = [(u, r) for u, r in pairs if self.reducers[r].ordered]
         free = [(u, r) for u, r in pairs if not self.reducers[r].ordered]
         counter = Counter(frame, [self.reducers[r] for _, r in ordered], lanes)
         counter.reset(code)
-        initial = self._identities(width)
-        held = {
-            (u, r, c): self._hold(code, operand, None)
-            for u, r in pairs
-            for c, operand in enumerate(initial[u][r])
-        }
+        states = self._identities(len(positions))
+        held = {(u, r): hold(frame, code, states[u][r]) for u, r in free}
         at = frame.slot("i64")
         code.do(f"store i64 0, ptr {at}")
-        block, only, push, total, folded = (
-            fresh("block"), fresh("only"), fresh("push"), fresh("total"), fresh("folded"),
-        )  # fmt: skip
-        code.branch(code.value(f"icmp slt i64 0, {until}"), block, folded)
+        block, total = fresh("block"), fresh("total")
+        code.jump(block)
         code.label(block)
         first = code.value(f"load i64, ptr {at}")
         end = code.smaller(code.value(f"add i64 {first}, {self.block}"), until)
         code.do(f"store i64 {end}, ptr {at}")
         for u, r in free:
-            initial[u][r] = self._held(code, held, u, r)
-        states = self._loop(code, positions, stop, first, end, initial)
+            states[u][r] = held_state(frame, code, held[u, r], states[u][r])
+        states = self._loop(code, positions, stop, first, end, states)
         for u, r in free:
-            self._hold_state(code, held, u, r, states[u][r])
+            hold(frame, code, states[u][r], held[u, r])
         reader = reader_into(frame, code.lines, lanes)
+        is_last = code.value(f"icmp sge i64 {end}, {until}")
         values = [to_memory(reader, states[u][r][0]) for u, r in ordered]
-        code.branch(code.value(f"icmp sle i64 {until}, {self.block}"), only, push)
-        code.label(only)
-        self._hold_values(code, held, ordered, values)
-        code.jump(folded)
-        code.label(push)
-        counter.push(code, values)
-        code.branch(code.value(f"icmp slt i64 {end}, {until}"), block, total)
+        values = counter.add(code, values, is_last)
+        code.branch(is_last, total, block)
         code.label(total)
-        self._hold_values(code, held, ordered, counter.finish(code))
-        code.jump(folded)
-        code.label(folded)
-        return [[self._held(code, held, u, r) for r in range(n_reducers)] for u in range(width)]
-
-    def _hold(self, code: Code, operand: Operand, slot: str | None) -> str:
-        reader = reader_into(self.frame, code.lines, self.lanes)
-        of = reader.type_of(memory_type(operand.dtype))
-        slot = slot or self.frame.slot(of)
-        code.do(f"store {of} {to_memory(reader, operand)}, ptr {slot}")
-        return slot
-
-    def _hold_state(
-        self, code: Code, held: dict[tuple[int, int, int], str], u: int, r: int, state: State
-    ) -> None:
-        for c, operand in enumerate(state):
-            self._hold(code, operand, held[u, r, c])
-
-    def _hold_values(
-        self,
-        code: Code,
-        held: dict[tuple[int, int, int], str],
-        ordered: list[tuple[int, int]],
-        values: list[str],
-    ) -> None:
-        reader = reader_into(self.frame, [], self.lanes)
         for (u, r), text in zip(ordered, values, strict=True):
-            of = reader.type_of(memory_type(self.reducers[r].result))
-            code.do(f"store {of} {text}, ptr {held[u, r, 0]}")
-
-    def _held(
-        self, code: Code, held: dict[tuple[int, int, int], str], u: int, r: int
-    ) -> State:
-        reader = reader_into(self.frame, code.lines, self.lanes)
-        state = []
-        for c, of in enumerate(self.reducers[r].dtypes):
-            full = reader.type_of(memory_type(of))
-            text = code.value(f"load {full}, ptr {held[u, r, c]}")
-            state.append(from_memory(reader, text, of))
-        return tuple(state)
+            states[u][r] = (from_memory(reader, text, self.reducers[r].result),)
+        return states

@@ -163,6 +163,27 @@ def _identity(kind: str, of: dtype) -> Any:
     return (1 << (of.n_bits - of.is_signed)) - 1 if largest else low
 
 
+def hold(frame: Frame, code: Code, state: State, slots: list[str] | None = None) -> list[str]:
+    """Puts a vector state into stack slots, made when none are given."""
+    reader = reader_into(frame, code.lines, frame.lanes)
+    types = [reader.type_of(memory_type(each.dtype)) for each in state]
+    if slots is None:
+        slots = [frame.slot(of) for of in types]
+    for slot, of, operand in zip(slots, types, state, strict=True):
+        code.do(f"store {of} {to_memory(reader, operand)}, ptr {slot}")
+    return slots
+
+
+def held_state(frame: Frame, code: Code, slots: list[str], like: State) -> State:
+    """A vector state back from its slots."""
+    reader = reader_into(frame, code.lines, frame.lanes)
+    loaded = []
+    for slot, each in zip(slots, like, strict=True):
+        of = reader.type_of(memory_type(each.dtype))
+        loaded.append(from_memory(reader, code.value(f"load {of}, ptr {slot}"), each.dtype))
+    return tuple(loaded)
+
+
 class Counter:
     """Folds block values as a binary counter does: 2**i neighbouring blocks are one partial.
 
@@ -205,12 +226,10 @@ class Counter:
             merged.append(to_memory(reader, reducer.merge(reader, (older,), (newer,))[0]))
         return merged
 
-    def _loop(
-        self, code: Code, current: list[str], top: str, n_merges: str, prefix: str
-    ) -> list[str]:
+    def _loop(self, code: Code, current: list[str], top: str, n_merges: str) -> list[str]:
         """Folds the n_merges partials below stack index `top`, most recent first."""
         fresh = self.frame.module.fresh
-        before, head, body, after = code.block, fresh(prefix), fresh(prefix), fresh(prefix)
+        before, head, body, after = code.block, fresh("fold"), fresh("merge"), fresh("folded")
         code.jump(head)
         code.label(head)
         turn, following = "%" + fresh("n"), "%" + fresh("n")
@@ -228,26 +247,18 @@ class Counter:
         code.label(after)
         return values
 
-    def push(self, code: Code, current: list[str]) -> None:
-        """One more block's values (in the form that memory holds)."""
+    def add(self, code: Code, current: list[str], is_last: str) -> list[str]:
+        """Folds the next block's values (in the form that memory holds) with the partials they
+        complete, or with all that are left where the i1 `is_last` holds: then, the total."""
         count = code.value(f"load i64, ptr {self.count}")
         one_more = code.value(f"add i64 {count}, 1")
         code.do(f"store i64 {one_more}, ptr {self.count}")
         top = self._bits(code, "ctpop", f"i64 {count}")
-        n_merges = self._bits(code, "cttz", f"i64 {one_more}", "i1 true")
-        values = self._loop(code, current, top, n_merges, "merge")
+        completed = self._bits(code, "cttz", f"i64 {one_more}", "i1 true")
+        n_merges = code.value(f"select i1 {is_last}, i64 {top}, i64 {completed}")
+        values = self._loop(code, current, top, n_merges)
         slot = code.value(f"sub i64 {top}, {n_merges}")
         for of, stack, text in zip(self.types, self.stacks, values, strict=True):
             address = code.value(f"getelementptr {of}, ptr {stack}, i64 {slot}")
             code.do(f"store {of} {text}, ptr {address}")
-
-    def finish(self, code: Code) -> list[str]:
-        """Total of all blocks (at least one was pushed), in the form that memory holds."""
-        count = code.value(f"load i64, ptr {self.count}")
-        top = self._bits(code, "ctpop", f"i64 {count}")
-        top = code.value(f"sub i64 {top}, 1")
-        current = []
-        for of, stack in zip(self.types, self.stacks, strict=True):
-            address = code.value(f"getelementptr {of}, ptr {stack}, i64 {top}")
-            current.append(code.value(f"load {of}, ptr {address}"))
-        return self._loop(code, current, top, top, "total")
+        return values

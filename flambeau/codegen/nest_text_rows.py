@@ -10,8 +10,15 @@ from __future__ import annotations
 
 from flambeau.codegen.llvm_reader import Operand
 from flambeau.codegen.loops import BLOCK, Keep, Phase, Reduce, Store
-from flambeau.codegen.nest_text_frame import Code, Frame, from_memory, memory_type, to_memory
-from flambeau.codegen.nest_text_reduce import Counter, Reducer, State, reader_into
+from flambeau.codegen.nest_text_frame import Code, Frame, memory_type, to_memory
+from flambeau.codegen.nest_text_reduce import (
+    Counter,
+    Reducer,
+    State,
+    held_state,
+    hold,
+    reader_into,
+)
 from flambeau.codegen.nest_text_scopes import Levels, RowScope, VectorScope, valid_lanes
 from flambeau.codegen.nest_text_stores import (
     VectorStore,
@@ -208,7 +215,7 @@ class RowsText:
     def _blocked_loop(
         self, code: Code, phase: Phase, reducers: list[Reducer], results: list[str], stop: str
     ) -> None:
-        """Blocks of 1024 whose values the binary counter folds; a row of one block needs none."""
+        """Blocks of 1024 whose values the binary counter folds."""
         frame = self.frame
         fresh = frame.module.fresh
         ordered = [i for i, each in enumerate(reducers) if each.ordered]
@@ -216,12 +223,10 @@ class RowsText:
         counter = Counter(frame, [reducers[i] for i in ordered], 1)
         counter.reset(code)
         initial = [self._identities(each) for each in reducers]
-        held = {i: self._hold(code, initial[i]) for i in free}
+        held = {i: [hold(frame, code, state) for state in initial[i]] for i in free}
         at = frame.slot("i64")
         code.do(f"store i64 0, ptr {at}")
-        block, only, push, total, folded = (
-            fresh("block"), fresh("only"), fresh("push"), fresh("total"), fresh("folded"),
-        )  # fmt: skip
+        block, total = fresh("block"), fresh("total")
         code.jump(block)
         code.label(block)
         first = code.value(f"load i64, ptr {at}")
@@ -235,50 +240,21 @@ class RowsText:
             state = reducers[i].fold_lanes(frame, code.lines, states[i])
             values.append(to_memory(reader_into(frame, code.lines, 1), state[0]))
         for i in free:
-            self._hold(code, states[i], held[i])
-        types = [memory_type(reducers[i].result) for i in ordered]
-        slots = [results[i] for i in ordered]
-        code.branch(code.value(f"icmp sle i64 {stop}, {BLOCK}"), only, push)
-        code.label(only)
-        for of, text, slot in zip(types, values, slots, strict=True):
-            code.do(f"store {of} {text}, ptr {slot}")
-        code.jump(folded)
-        code.label(push)
-        counter.push(code, values)
-        code.branch(code.value(f"icmp slt i64 {until}, {stop}"), block, total)
+            for state, slots in zip(states[i], held[i], strict=True):
+                hold(frame, code, state, slots)
+        is_last = code.value(f"icmp sge i64 {until}, {stop}")
+        values = counter.add(code, values, is_last)
+        code.branch(is_last, total, block)
         code.label(total)
-        for of, text, slot in zip(types, counter.finish(code), slots, strict=True):
-            code.do(f"store {of} {text}, ptr {slot}")
-        code.jump(folded)
-        code.label(folded)
+        for i, text in zip(ordered, values, strict=True):
+            code.do(f"store {memory_type(reducers[i].result)} {text}, ptr {results[i]}")
         for i in free:
             turns = self._held(code, held[i], initial[i])
             self._store_result(code, reducers[i], turns, results[i], "0")
 
-    def _hold(self, code: Code, turns: Turns, slots: list[str] | None = None) -> list[str]:
-        """Accumulators into stack slots, made when none are given."""
-        reader = reader_into(self.frame, code.lines, self.lanes)
-        operands = [each for state in turns for each in state]
-        types = [reader.type_of(memory_type(each.dtype)) for each in operands]
-        if slots is None:
-            slots = [self.frame.slot(of) for of in types]
-        for slot, of, operand in zip(slots, types, operands, strict=True):
-            code.do(f"store {of} {to_memory(reader, operand)}, ptr {slot}")
-        return slots
-
-    def _held(self, code: Code, slots: list[str], like: Turns) -> Turns:
-        """Accumulators back from their slots."""
-        reader = reader_into(self.frame, code.lines, self.lanes)
-        remaining = iter(slots)
-        turns = []
-        for state in like:
-            loaded = []
-            for each in state:
-                of = reader.type_of(memory_type(each.dtype))
-                text = code.value(f"load {of}, ptr {next(remaining)}")
-                loaded.append(from_memory(reader, text, each.dtype))
-            turns.append(tuple(loaded))
-        return turns
+    def _held(self, code: Code, slots: list[list[str]], like: Turns) -> Turns:
+        pairs = zip(slots, like, strict=True)
+        return [held_state(self.frame, code, each, state) for each, state in pairs]
 
     # ---- folding the partials of other kernels
 
@@ -298,9 +274,7 @@ class RowsText:
             code.do(f"store {of} {to_memory(scalar, reducer.identity(scalar)[0])}, ptr {slot}")
         at, lane_slot = frame.slot("i64"), frame.slot("i64")
         code.do(f"store i64 0, ptr {at}")
-        loop, lanes, more, total, done = (
-            fresh("loop"), fresh("lanes"), fresh("more"), fresh("total"), fresh("done"),
-        )  # fmt: skip
+        loop, lanes, more, done = fresh("loop"), fresh("lanes"), fresh("more"), fresh("done")
         code.branch(code.value(f"icmp slt i64 0, {stop}"), loop, done)
         code.label(loop)
         position = code.value(f"load i64, ptr {at}")
@@ -320,16 +294,15 @@ class RowsText:
         for of, slot in zip(types, spilled, strict=True):
             where = code.value(f"getelementptr {of}, ptr {slot}, i64 {lane}")
             values.append(code.value(f"load {of}, ptr {where}, align 1"))
-        counter.push(code, values)
         following = code.value(f"add i64 {lane}, 1")
+        reached = code.value(f"add i64 {position}, {following}")
+        is_last = code.value(f"icmp sge i64 {reached}, {stop}")
+        for of, text, slot in zip(types, counter.add(code, values, is_last), results, strict=True):
+            code.do(f"store {of} {text}, ptr {slot}")
         code.do(f"store i64 {following}, ptr {lane_slot}")
         code.branch(code.value(f"icmp slt i64 {following}, {count}"), lanes, more)
         code.label(more)
         next_at = code.value(f"add i64 {position}, {self.lanes}")
         code.do(f"store i64 {next_at}, ptr {at}")
-        code.branch(code.value(f"icmp slt i64 {next_at}, {stop}"), loop, total)
-        code.label(total)
-        for of, text, slot in zip(types, counter.finish(code), results, strict=True):
-            code.do(f"store {of} {text}, ptr {slot}")
-        code.jump(done)
+        code.branch(code.value(f"icmp slt i64 {next_at}, {stop}"), loop, done)
         code.label(done)
