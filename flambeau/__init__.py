@@ -1,0 +1,149 @@
+"""flambeau: PyTorch's tensor and autograd, written anew. `import flambeau as torch`.
+
+Keeps     importing this imports no NumPy, no LLVM and no room a program may not need: names are
+          found when they are used. A name that is not there says so, and what is near it.
+Touches   everything below, lazily.
+Not here  any logic: the tables below only say where a name lives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base import dtypes as _dtypes
+from flambeau.base.config import VERSION as __version__
+from flambeau.base.devices import Device as device
+from flambeau.base.dtypes import (
+    bfloat16,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from flambeau.base.missing import module_getattr as _module_getattr
+from flambeau.tensor import Size, Tensor
+from flambeau.tensor.creation import tensor  # the function, as torch has it, hides the room
+
+
+bool = _dtypes.bool_  # noqa: A001 - torch's name
+half, double, short, long = float16, float64, int16, int64
+cfloat, cdouble = complex64, complex128
+float = float32  # noqa: A001 - torch's name
+int = int32  # noqa: A001 - torch's name
+inf = _dtypes.INFINITY
+nan = _dtypes.NAN
+pi = _dtypes.PI
+e = _dtypes.E
+newaxis = None
+
+# Room -> names it serves; asked in this order after the operators.
+_ROOMS: dict[str, tuple[str, ...]] = {
+    "flambeau.tensor.creation": (
+        "as_tensor", "asarray", "empty", "empty_like", "empty_strided",
+    ),
+    "flambeau.tensor.fills": (
+        "arange", "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range",
+        "scalar_tensor", "zeros", "zeros_like",
+    ),
+    "flambeau.tensor.sharing": ("from_numpy", "frombuffer"),
+    "flambeau.tensor.queries": (
+        "allclose", "can_cast", "equal", "finfo", "get_default_dtype", "iinfo", "is_complex",
+        "is_floating_point", "is_nonzero", "is_tensor", "numel", "promote_types", "result_type",
+        "set_default_dtype", "typename", "broadcast_shapes", "broadcast_tensors", "is_storage",
+        "is_same_size", "set_default_device", "get_default_device", "is_inference",
+    ),
+    "flambeau.tensor.forms": (
+        "reshape", "max", "min", "where", "meshgrid", "einsum", "tensordot", "cartesian_prod",
+        "combinations", "atleast_1d", "atleast_2d", "atleast_3d", "nonzero", "unique",
+        "unique_consecutive", "split", "chunk", "std", "var", "norm", "normal", "dropout",
+        "masked_select", "take_along_dim", "block_diag",
+    ),
+    "flambeau.tensor.printing": ("set_printoptions",),
+    "flambeau.random": (
+        "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed",
+        "manual_seed", "multinomial", "poisson", "rand", "rand_like", "randint", "randint_like",
+        "randn", "randn_like", "randperm", "seed", "set_rng_state",
+    ),
+    "flambeau.autograd": (
+        "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+        "set_grad_enabled",
+    ),
+    "flambeau.tensor.settings": (
+        "are_deterministic_algorithms_enabled", "compile", "get_float32_matmul_precision",
+        "get_num_interop_threads", "get_num_threads", "set_deterministic_debug_mode",
+        "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads",
+        "set_num_threads", "use_deterministic_algorithms", "set_warn_always",
+    ),
+    "flambeau.tensor.legacy": (
+        "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+        "IntTensor", "LongTensor", "ShortTensor", "BFloat16Tensor", "set_default_tensor_type",
+    ),
+    "flambeau.tensor.formats": (
+        "channels_last", "channels_last_3d", "contiguous_format", "memory_format",
+        "preserve_format", "strided", "layout", "sparse_coo",
+    ),
+    "flambeau.base.errors": ("OutOfMemoryError",),
+    "flambeau.io": ("load", "save"),
+    "flambeau.as_torch": ("as_torch",),
+}
+_WHERE = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULES = (
+    "amp", "autograd", "backends", "cli", "cuda", "debug", "distributed", "distributions", "fft",
+    "func", "io", "linalg", "mps", "nn", "optim", "random", "return_types", "sparse", "special",
+    "testing", "types", "utils", "version",
+)  # fmt: skip
+_missing = _module_getattr(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    found: Any
+    room = _WHERE.get(name)
+    if room is not None:
+        try:
+            found = getattr(import_module(room), name)
+        except ModuleNotFoundError as error:
+            if error.name != room:
+                raise
+            return _missing(name)
+    elif name in _MODULES:
+        try:
+            found = import_module(f"flambeau.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"flambeau.{name}":
+                raise
+            return _missing(name)
+    else:
+        found = _operator(name)
+    globals()[name] = found
+    return found
+
+
+def _operator(name: str) -> Any:
+    """A public function made from an operator, in-place forms included."""
+    from flambeau.tensor import functions
+
+    found = functions.public(name)
+    return _missing(name) if found is None else found
+
+
+def __dir__() -> list[str]:
+    from flambeau.tensor import functions
+
+    names = {n for n in globals() if not n.startswith("_")} | set(_WHERE) | set(_MODULES)
+    return sorted(names | set(functions.public_names()))
+
+
+__all__ = [
+    "Size", "Tensor", "__version__", "bfloat16", "bool", "cdouble", "cfloat", "complex128",
+    "complex64", "device", "double", "dtype", "e", "float", "float16", "float32", "float64",
+    "half", "inf", "int", "int16", "int32", "int64", "int8", "long", "nan", "newaxis", "pi",
+    "short", "tensor", "uint8",
+]  # fmt: skip

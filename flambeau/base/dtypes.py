@@ -113,3 +113,9 @@ FLOAT_FACTS: Final = {
     float32: (23, 2.0**127 * (2 - 2.0**-23), 2.0**-126),
     float64: (52, 1.7976931348623157e308, 2.0**-1022),
 }
+
+# torch.inf, torch.nan, torch.pi, torch.e.
+INFINITY: Final = float("inf")
+NAN: Final = float("nan")
+PI: Final = 3.141592653589793
+E: Final = 2.718281828459045

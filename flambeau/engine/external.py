@@ -1,0 +1,106 @@
+"""Memory that Python outside can read or write: NumPy arrays, buffers, shared memory.
+
+Keeps     what such memory holds at the moment an operator is recorded is what the operator sees;
+          writes into it are done when the call returns. Memory is shared only while an outside
+          owner exists.
+Touches   segment, storage, stream.
+Not here  making tensors from arrays and arrays from tensors (tensor/numpy_sharing.py)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from flambeau.engine.storage import Storage
+from flambeau.engine.view import View
+
+# Views up to this many bytes are copied when recorded, so that the segment goes on.
+SNAPSHOT_BYTES: Final = 1 << 20
+
+
+class External:
+    """Why a storage is shared: the Python object on the other side of its memory.
+
+    owner      the array or buffer object flambeau holds
+    references what sys.getrefcount says of it while nobody outside holds it
+    """
+
+    __slots__ = ("owner", "references")
+
+    def __init__(self, owner: Any, references: int) -> None:
+        self.owner = owner
+        self.references = references
+
+    def is_shared(self) -> bool:
+        """Whether anybody outside can still see the memory."""
+        return sys.getrefcount(self.owner) > self.references
+
+
+class OutsideBlock:
+    """Memory that something else owns: kept alive through `owner`, never given back by us."""
+
+    __slots__ = ("address", "n_bytes", "owner")
+
+    def __init__(self, address: int, n_bytes: int, owner: Any) -> None:
+        self.address = address
+        self.n_bytes = n_bytes
+        self.owner = owner
+
+
+def is_shared(storage: Storage) -> bool:
+    """Whether the storage is visible outside now; forgets owners that are gone."""
+    external = storage.external
+    if external is None:
+        return False
+    if external.is_shared():
+        return True
+    storage.external = None
+    return False
+
+
+_snapshot: Any = None
+
+
+def install(snapshot: Any) -> None:
+    """Tell how to copy a view at once: snapshot(view) -> View with memory of its own."""
+    global _snapshot
+    _snapshot = snapshot
+
+
+def snapshot(view: View) -> View:
+    """A copy of what the view shows now."""
+    made: View = _snapshot(view)
+    return made
+
+
+def write_at_once(
+    current: Any,
+    signature: Any,
+    tensors: Sequence[View],
+    numbers: tuple[Any, ...],
+    site: Any,
+    targets: Sequence[View],
+) -> None:
+    """Record a write into shared memory and run it before returning."""
+    still = [target._storage for target in targets if is_shared(target._storage)]
+    if current.segment.records:
+        _flush(current.segment, "a write into memory shared with Python outside")
+    segment = current.segment
+    segment.direct = True
+    try:
+        _record(current, signature, tensors, numbers, site)
+    finally:
+        segment.direct = False
+    if still:
+        _flush(segment, "a write into memory shared with Python outside")
+
+
+_record: Any = None
+_flush: Any = None
+
+
+def install_recorder(record: Any, flush: Any) -> None:
+    """Tell how to record (stream.record) and flush (run.flush), which are above this file."""
+    global _record, _flush
+    _record, _flush = record, flush

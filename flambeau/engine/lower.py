@@ -1,0 +1,520 @@
+"""From a recorded signature to statements: the builder `b` that Operator.lower speaks to.
+
+Keeps     lowering runs once per signature; nothing in it depends on values or addresses. Every map
+          is a statement of its own: the fuser, not the operator, decides what shares a kernel.
+Touches   base, codegen.vocabulary, statement.
+Not here  fusing (fuse.py), native kernels' makers (devices.cpu)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
+from flambeau.base.layout import Layout, contiguous_strides
+from flambeau.codegen.vocabulary import BUILDER, Expression, expression
+from flambeau.engine.statement import Loop, Memory, Native, Place, SizeNumber, Statement
+
+
+class Value:
+    """Something lowering can read: a view of memory, a run-time number, a constant, a position.
+
+    kind  "memory" (reference, strides, offset), "number" (payload: index of the record's number, or
+          a SizeNumber),
+          "constant" (payload: Python number), "iota" (payload: dimension of shape)
+    """
+
+    __slots__ = ("dtype", "kind", "offset", "payload", "reference", "shape", "strides")
+
+    def __init__(
+        self,
+        kind: str,
+        shape: tuple[int, ...],
+        element: dtype,
+        reference: int = -1,
+        strides: tuple[int, ...] = (),
+        offset: int = 0,
+        payload: Any = None,
+    ) -> None:
+        self.kind = kind
+        self.shape = shape
+        self.dtype = element
+        self.reference = reference
+        self.strides = strides
+        self.offset = offset
+        self.payload = payload
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def with_view(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
+    ) -> Value:
+        """Same memory seen through other strides; offset is added."""
+        return Value(
+            "memory", shape, self.dtype, self.reference, strides, self.offset + offset
+        )
+
+
+_NUMBERS: Final = ("number", "constant")
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    rank = max((len(shape) for shape in shapes), default=0)
+    sizes = [1] * rank
+    for shape in shapes:
+        for position, size in enumerate(shape, rank - len(shape)):
+            if size != 1:
+                sizes[position] = size
+    return tuple(sizes)
+
+
+def _expanded_strides(value: Value, shape: tuple[int, ...]) -> list[int]:
+    lead = len(shape) - len(value.shape)
+    strides = [0] * lead
+    for size, stride, target in zip(value.shape, value.strides, shape[lead:], strict=True):
+        strides.append(stride if size == target else 0)
+    return strides
+
+
+class Lowering:
+    """The builder `b`. Made for one signature; see the methods for what an operator may say."""
+
+    def __init__(self, n_operands: int, outputs: tuple[Layout, ...]) -> None:
+        self.statements: list[Statement] = []
+        self.n_operands = n_operands
+        self.outputs = outputs
+        self.temporaries: list[tuple[int, dtype]] = []  # (elements, dtype)
+        self.written_outputs: set[int] = set()
+
+    # Values ------------------------------------------------------------------
+
+    def operand(self, number: int, layout: Layout) -> Value:
+        """Operand `number` as memory."""
+        return Value("memory", layout.shape, layout.dtype, number, layout.strides, 0)
+
+    def number(self, index: int, element: dtype) -> Value:
+        """Run-time number `index` of the record, int64 or float64."""
+        return Value("number", (), element, payload=index)
+
+    def size_number(self, value: float, element: dtype) -> Value:
+        """A number that follows from sizes: part of the plan, never of the kernel."""
+        kept = dtypes.float64 if isinstance(value, float) or element.category == 2 else dtypes.int64
+        made = float(value) if kept is dtypes.float64 else int(value)
+        return Value("number", (), kept, payload=SizeNumber(made))
+
+    def full(self, shape: tuple[int, ...], value: float | bool, element: dtype) -> Value:
+        """The same constant everywhere."""
+        return Value("constant", shape, element, payload=value)
+
+    def iota(self, shape: tuple[int, ...], dim: int) -> Value:
+        """int64 position along `dim` at every place of `shape`."""
+        return Value("iota", shape, dtypes.int64, payload=dim)
+
+    def output(self, number: int = 0) -> Value:
+        """Memory of output `number`, to be written by parts with `write`."""
+        layout = self.outputs[number]
+        reference = self.n_operands + number
+        return Value("memory", layout.shape, layout.dtype, reference, layout.strides, 0)
+
+    def temporary(self, shape: tuple[int, ...], element: dtype) -> Value:
+        """Fresh contiguous memory that lives within the segment."""
+        count = 1
+        for size in shape:
+            count *= size
+        reference = self.n_operands + len(self.outputs) + len(self.temporaries)
+        self.temporaries.append((count, element))
+        return Value("memory", shape, element, reference, contiguous_strides(shape), 0)
+
+    # Views -------------------------------------------------------------------
+
+    def memory(self, value: Value) -> Value:
+        """The value as memory; numbers, constants and positions are written out."""
+        return value if value.kind == "memory" else self.map(lambda k, x: x, value)
+
+    def expand(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """Broadcast to `shape`, no copy."""
+        if value.kind != "memory":
+            if value.kind in ("number", "constant"):
+                return Value(value.kind, tuple(shape), value.dtype, payload=value.payload)
+            value = self.memory(value)
+        return value.with_view(tuple(shape), tuple(_expanded_strides(value, tuple(shape))))
+
+    def permute(self, value: Value, dims: Sequence[int]) -> Value:
+        """Dimensions in another order."""
+        value = self.memory(value)
+        return value.with_view(
+            tuple(value.shape[d] for d in dims), tuple(value.strides[d] for d in dims)
+        )
+
+    def transpose(self, value: Value, first: int, second: int) -> Value:
+        """Two dimensions swapped; negative dims count from the end."""
+        dims = list(range(value.ndim))
+        dims[first], dims[second] = dims[second], dims[first]
+        return self.permute(value, dims)
+
+    def unsqueeze(self, value: Value, dim: int) -> Value:
+        """A dimension of size 1 inserted."""
+        value = self.memory(value)
+        if dim < 0:
+            dim += value.ndim + 1
+        shape, strides = list(value.shape), list(value.strides)
+        shape.insert(dim, 1)
+        strides.insert(dim, 0)
+        return value.with_view(tuple(shape), tuple(strides))
+
+    def squeeze(self, value: Value, dim: int) -> Value:
+        """A dimension of size 1 removed."""
+        return self.select(value, dim, 0)
+
+    def select(self, value: Value, dim: int, index: int) -> Value:
+        """One position along `dim`."""
+        value = self.memory(value)
+        dim %= value.ndim
+        return value.with_view(
+            value.shape[:dim] + value.shape[dim + 1 :],
+            value.strides[:dim] + value.strides[dim + 1 :],
+            index * value.strides[dim],
+        )
+
+    def narrow(self, value: Value, dim: int, start: int, length: int, step: int = 1) -> Value:
+        """Positions start, start + step, ... along `dim`."""
+        value = self.memory(value)
+        dim %= value.ndim
+        shape, strides = list(value.shape), list(value.strides)
+        offset = start * strides[dim]
+        shape[dim] = length
+        strides[dim] *= step
+        return value.with_view(tuple(shape), tuple(strides), offset)
+
+    def flip(self, value: Value, dims: Sequence[int]) -> Value:
+        """Positions along `dims` in reverse."""
+        value = self.memory(value)
+        for dim in dims:
+            value = self.narrow(value, dim, value.shape[dim] - 1, value.shape[dim], -1)
+        return value
+
+    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+        """Same elements in row-major order under another shape; a copy where strides need one."""
+        value = self.memory(value)
+        shape = tuple(shape)
+        strides = reshaped_strides(value.shape, value.strides, shape)
+        if strides is None:
+            value = self._store(lambda k, x: x, (value,), value.dtype, value.dtype)
+            strides = contiguous_strides(shape)
+        return value.with_view(shape, strides)
+
+    # Statements --------------------------------------------------------------
+
+    def map(
+        self,
+        formula: Callable[..., Any],
+        *values: Any,
+        compute: dtype | None = None,
+        dtype: dtype | None = None,
+    ) -> Value:
+        """Element by element over the broadcast shape; see Operator.lower."""
+        return self._store(formula, values, compute, dtype)
+
+    def convert(self, value: Value, element: dtype) -> Value:
+        """Converted element by element, as torch's `.to`."""
+        if value.dtype is element:
+            return value
+        return self._store(lambda k, x: k.convert(x, element), (value,), value.dtype, element)
+
+    def reduce(
+        self, kind: str, value: Value, dims: Sequence[int] | None, keepdim: bool = False
+    ) -> Value:
+        """Fold dimensions away; `dims` None means all of them."""
+        axes = set(range(value.ndim)) if dims is None else {d % max(value.ndim, 1) for d in dims}
+        kept = tuple(s for d, s in enumerate(value.shape) if d not in axes)
+        result = kept
+        if keepdim:
+            result = tuple(1 if d in axes else s for d, s in enumerate(value.shape))
+        if kind in ("argmax", "argmin"):
+            element = dtypes.int64
+        else:
+            element = dtypes.bool_ if kind in ("any", "all") else value.dtype
+        out = self.temporary(kept, element)
+        if value.ndim == 0 or not axes:
+            self._trivial_reduction(kind, value, out)
+        else:
+            self._reduce_into(kind, value, axes, out)
+        return self.reshape(out, result)
+
+    def _trivial_reduction(self, kind: str, value: Value, out: Value) -> None:
+        formulas: dict[str, Callable[..., Any]] = {
+            "sum": lambda k, x: k.add(x, k.constant(0, k.dtype_of(x))),
+            "argmax": lambda k, x: k.constant(0, dtypes.int64),
+            "argmin": lambda k, x: k.constant(0, dtypes.int64),
+        }
+        self.write(out, self.map(formulas.get(kind, lambda k, x: x), value))
+
+    def _reduce_into(self, kind: str, value: Value, axes: set[int], out: Value) -> None:
+        value = self.memory(value)
+        last = max(axes) == value.ndim - 1
+        first_reduced = min(axes)
+        outer = [d for d in range(value.ndim) if d not in axes and (last or d < first_reduced)]
+        reduced = sorted(axes)
+        inner = [d for d in range(value.ndim) if d not in axes and d not in outer]
+        if not last and any(d < max(axes) for d in inner):
+            # Kept dims between reduced ones join the outer dims: only the tail is vectorised over.
+            outer = [d for d in range(value.ndim) if d not in axes and d < max(axes)]
+            inner = [d for d in range(max(axes) + 1, value.ndim)]
+        order = outer + reduced + inner
+        viewed = self.permute(value, order)
+        compute = value.dtype.compute
+        # Reduced dims of several strides that do not collapse are packed first.
+        strides = viewed.strides[len(outer) : len(outer) + len(reduced)]
+        sizes = viewed.shape[len(outer) : len(outer) + len(reduced)]
+        if not _collapses(sizes, strides):
+            viewed = self._store(lambda k, x: x, (viewed,), value.dtype, value.dtype)
+        load = expression("load", (), value.dtype, 0)
+        body = BUILDER.convert(load, compute)
+        domain: list[int] = []
+        read_strides: list[int] = []
+        write_strides: list[int] = []
+        counts = [0, 0, 0]
+        kept_dims = outer + inner
+        out_strides = dict(zip(sorted(kept_dims), out.strides, strict=True))
+        for position, d in enumerate(order):
+            group = 0 if position < len(outer) else 1 if position < len(outer) + len(reduced) else 2
+            if viewed.shape[position] == 1:
+                continue
+            counts[group] += 1
+            domain.append(viewed.shape[position])
+            read_strides.append(viewed.strides[position])
+            if group != 1:
+                write_strides.append(out_strides[d])
+        if not counts[1]:  # every reduced dim has size 1: still a reduction over one element
+            domain.insert(counts[0], 1)
+            read_strides.insert(counts[0], 0)
+            counts[1] = 1
+        read = Place(viewed.reference, tuple(read_strides), viewed.offset, value.dtype)
+        write = Place(out.reference, tuple(write_strides), out.offset, out.dtype)
+        self.statements.append(
+            Loop(
+                tuple(domain), (read,), (), body, write,
+                kind, counts[0], counts[1], is_columns=not last,
+            )
+        )  # fmt: skip
+
+    def take(self, value: Value, dim: int, index: Value) -> Value:
+        """value.shape[:dim] + index.shape + value.shape[dim+1:]; index int64 in [0, size)."""
+        value, index = self.memory(value), self.memory(index)
+        dim %= value.ndim
+        shape = value.shape[:dim] + index.shape + value.shape[dim + 1 :]
+        before, after = len(value.shape[:dim]), len(value.shape[dim + 1 :])
+        index_strides = (0,) * before + index.strides + (0,) * after
+        base_strides = value.strides[:dim] + (0,) * index.ndim + value.strides[dim + 1 :]
+        return self._gather(value, dim, index, shape, index_strides, base_strides)
+
+    def gather(self, value: Value, dim: int, index: Value) -> Value:
+        """torch.gather: same rank; result has index's shape."""
+        value, index = self.memory(value), self.memory(index)
+        if index.ndim == 0:
+            index, value = self.unsqueeze(index, 0), self.unsqueeze(value, 0)
+            return self.select(self.gather(value, 0, index), 0, 0)
+        dim %= index.ndim
+        base = tuple(0 if d == dim else s for d, s in enumerate(value.strides))
+        return self._gather(value, dim, index, index.shape, index.strides, base)
+
+    def _gather(
+        self,
+        value: Value,
+        dim: int,
+        index: Value,
+        shape: tuple[int, ...],
+        index_strides: tuple[int, ...],
+        base_strides: tuple[int, ...],
+    ) -> Value:
+        out = self.temporary(shape, value.dtype)
+        kept = [d for d, size in enumerate(shape) if size != 1]
+        position = BUILDER.convert(expression("load", (), index.dtype, 0), dtypes.int64)
+        reads = (
+            Place(index.reference, _pick(index_strides, kept), index.offset, index.dtype),
+            Place(
+                value.reference, _pick(base_strides, kept), value.offset, value.dtype,
+                position, value.strides[dim], value.shape[dim],
+            ),
+        )  # fmt: skip
+        body = expression("load", (), value.dtype, 1)
+        write = Place(out.reference, _pick(out.strides, kept), out.offset, out.dtype)
+        self.statements.append(Loop(_pick(shape, kept), reads, (), body, write))
+        return out
+
+    def product(self, left: Value, right: Value) -> Value:
+        """(..., m, k) @ (..., k, n) with broadcast batch dims; fresh contiguous result."""
+        from flambeau.devices.cpu import products
+
+        left, right = self.memory(left), self.memory(right)
+        batch = _broadcast([left.shape[:-2], right.shape[:-2]])
+        left = self.expand(left, batch + left.shape[-2:])
+        right = self.expand(right, batch + right.shape[-2:])
+        out = self.temporary((*batch, left.shape[-2], right.shape[-1]), left.dtype)
+        self.kernel(products.product, (left, right), (out,))
+        return out
+
+    def kernel(
+        self,
+        maker: Callable[..., Any],
+        reads: Sequence[Value],
+        writes: Sequence[Value],
+        **attributes: Any,
+    ) -> None:
+        """A native kernel that reads and writes strided memory."""
+        self.statements.append(
+            Native(
+                maker,
+                tuple(_memory(self.memory(value)) for value in reads),
+                tuple(_memory(value) for value in writes),
+                attributes,
+            )
+        )
+
+    def write(self, target: Value, value: Any) -> None:
+        """Store `value`, broadcast and converted, into the memory `target` names."""
+        if target.reference >= self.n_operands:
+            self.written_outputs.add(target.reference - self.n_operands)
+        element = target.dtype
+        source = value.dtype if isinstance(value, Value) else element
+
+        def formula(k: Any, x: Any) -> Any:
+            return k.convert(x, element)
+
+        self._store(formula, (value,), source, element, target)
+
+    def _store(
+        self,
+        formula: Callable[..., Any],
+        values: Sequence[Any],
+        compute: dtype | None,
+        result: dtype | None,
+        target: Value | None = None,
+    ) -> Value:
+        shape = target.shape if target is not None else None
+        tensors = [value for value in values if isinstance(value, Value)]
+        if shape is None:
+            shape = _broadcast([value.shape for value in tensors])
+        kept = [d for d, size in enumerate(shape) if size != 1]
+        reads: list[Place] = []
+        numbers: list[int | SizeNumber] = []
+        operands: list[Any] = []
+        # Numbers take the dtype of the values beside them.
+        beside = next((v.dtype.compute for v in tensors if v.kind not in _NUMBERS), None)
+        for value in values:
+            leaf = self._leaf(value, shape, kept, reads, numbers)
+            wanted = compute
+            if wanted is None and isinstance(value, Value):
+                wanted = beside if value.kind in _NUMBERS and beside else value.dtype.compute
+            operands.append(BUILDER.convert(leaf, wanted) if wanted is not None else leaf)
+        body = formula(BUILDER, *operands)
+        if not isinstance(body, Expression):
+            body = BUILDER.constant(body, result or compute or dtypes.float32)
+        element = result or body.dtype
+        body = BUILDER.convert(body, element)
+        out = target if target is not None else self.temporary(shape, element)
+        strides = _pick(tuple(_expanded_strides(out, shape)), kept)
+        write = Place(out.reference, strides, out.offset, element)
+        self.statements.append(
+            Loop(_pick(shape, kept), tuple(reads), tuple(numbers), body, write)
+        )
+        return out
+
+    def _leaf(
+        self,
+        value: Any,
+        shape: tuple[int, ...],
+        kept: list[int],
+        reads: list[Place],
+        numbers: list[int | SizeNumber],
+    ) -> Any:
+        if not isinstance(value, Value):
+            return BUILDER.constant(value, _constant_dtype(value))
+        if value.kind == "constant":
+            return BUILDER.constant(value.payload, value.dtype)
+        if value.kind == "number":
+            numbers.append(value.payload)
+            return expression("number", (), value.dtype, len(numbers) - 1)
+        if value.kind == "iota":
+            dim = value.payload + len(shape) - len(value.shape)
+            if dim not in kept:
+                return BUILDER.constant(0, dtypes.int64)
+            return expression("index", (), dtypes.int64, kept.index(dim))
+        strides = _pick(tuple(_expanded_strides(value, shape)), kept)
+        reads.append(Place(value.reference, strides, value.offset, value.dtype))
+        return expression("load", (), value.dtype, len(reads) - 1)
+
+
+def _constant_dtype(value: Any) -> dtype:
+    if isinstance(value, bool):
+        return dtypes.bool_
+    return dtypes.int64 if isinstance(value, int) else dtypes.float64
+
+
+def _pick(items: tuple[int, ...], positions: list[int]) -> tuple[int, ...]:
+    return tuple([items[p] for p in positions])
+
+
+def _memory(value: Value) -> Memory:
+    return Memory(value.reference, value.shape, value.strides, value.offset, value.dtype)
+
+
+def _collapses(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the dims can be walked with one stride in row-major order."""
+    pairs = [(size, stride) for size, stride in zip(sizes, strides, strict=True) if size != 1]
+    return all(
+        pairs[i][1] == pairs[i + 1][1] * pairs[i + 1][0] for i in range(len(pairs) - 1)
+    )
+
+
+def reshaped_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Strides that show the same elements under shape `wanted`, or None where a copy is needed."""
+    if 0 in shape:
+        return contiguous_strides(wanted)
+    old = [(size, stride) for size, stride in zip(shape, strides, strict=True) if size != 1]
+    # Runs of old dims that one stride walks.
+    runs: list[list[int]] = []
+    for size, stride in old:
+        if runs and runs[-1][1] == stride * size:
+            runs[-1][0] *= size
+            runs[-1][1] = stride
+        else:
+            runs.append([size, stride])
+    result: list[int] = []
+    remaining = list(reversed(runs))
+    count, stride = remaining.pop() if remaining else (1, 1)
+    for size in wanted:
+        if size == 1:
+            result.append(stride * max(count, 1))
+            continue
+        if count == 1 and remaining:
+            count, stride = remaining.pop()
+        if count % size:
+            return None
+        count //= size
+        result.append(stride * count)
+    return tuple(result)
+
+
+class Lowered:
+    """Statements of one signature; references are operands, then outputs, then temporaries."""
+
+    __slots__ = ("n_operands", "n_outputs", "statements", "temporaries")
+
+    def __init__(
+        self,
+        statements: list[Statement],
+        n_operands: int,
+        n_outputs: int,
+        temporaries: list[tuple[int, dtype]],
+    ) -> None:
+        self.statements = statements
+        self.n_operands = n_operands
+        self.n_outputs = n_outputs
+        self.temporaries = temporaries

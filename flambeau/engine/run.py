@@ -1,0 +1,207 @@
+"""Flushing: find or make the plan of a segment, give it memory, run it, hand out the results.
+
+Keeps     nothing is lost: until the program has started, a failure leaves the segment as it was;
+          after an interrupt the next touch goes on where it stopped. One lock for all flushes.
+Touches   plan, segment, devices.cpu (memory, runner).
+Not here  planning (plan.py), when to flush (stream.py)."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import threading
+from array import array
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from flambeau.base.errors import OutOfMemoryError
+from flambeau.devices.cpu import memory, runner
+from flambeau.engine.plan import Plan, SegmentFacts, plan_segment
+from flambeau.engine.segment import Record, Segment
+from flambeau.engine.storage import Storage
+
+if TYPE_CHECKING:
+    from flambeau.engine.stream import Stream
+
+LOCK: Final = threading.RLock()
+MAX_PLANS: Final = 4096
+# Variants of one segment by liveness, after which their union is planned.
+MAX_VARIANTS: Final = 3
+
+
+class Statistics:
+    """What all flushes of this process did."""
+
+    __slots__ = ("records", "segments_flushed", "segments_planned")
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.segments_flushed = 0
+        self.segments_planned = 0
+
+
+STATS: Final = Statistics()
+_PLANS: Final[dict[Any, list[Plan]]] = {}
+# Called with (reason, plan, records, seconds or None) after each run; debug.explain sets it.
+OBSERVERS: Final[list[Callable[..., None]]] = []
+_new_segment: Callable[[Any], Segment]
+
+
+def install(new_segment: Callable[[Any], Segment]) -> None:
+    """Tell how a stream gets its next segment."""
+    global _new_segment
+    _new_segment = new_segment
+
+
+def _calibrate() -> int:
+    """References to a storage that only a segment's list holds, as getrefcount counts them."""
+    storages: list[Storage] = [object.__new__(Storage)]
+    for storage in storages:
+        return sys.getrefcount(storage)
+    return 0
+
+
+UNHELD_REFERENCES: Final = _calibrate()
+
+
+def forget_plans() -> None:
+    """Drop every plan; after a switch that plans depend on changed."""
+    with LOCK:
+        _PLANS.clear()
+
+
+def flush(segment: Segment, reason: str) -> None:
+    """Run all records of a segment and hand its results to their storages."""
+    with LOCK:
+        segment.closed = True
+        stream: Stream = segment.stream
+        if stream.segment is segment:
+            stream.segment = _new_segment(stream)
+        while segment.run is not None or segment.flushed < len(segment.records):
+            if segment.run is None:
+                segment.run = _Run(segment, reason)
+            segment.run.finish()
+            segment.run = None
+        for storage in segment.storages:
+            if storage.segment is segment:
+                storage.segment = None
+
+
+class _Run:
+    """One run of a plan over a segment's records, resumable."""
+
+    def __init__(self, segment: Segment, reason: str) -> None:
+        self.segment = segment
+        self.reason = reason
+        first, count = segment.flushed, len(segment.records)
+        self.records: list[Record] = segment.records[first:count]
+        self.count = count
+        keys = tuple([record[0] for record in self.records])
+        views = tuple(segment.views)
+        storages = list(segment.storages)
+        fresh = [storage.block is None for storage in storages]
+        # Read in one sweep: reference counts move while Python runs.
+        limit = UNHELD_REFERENCES + 1  # the copied list holds one more
+        alive = [sys.getrefcount(storage) > limit for storage in storages]
+        self.plan = _plan_for(keys, views, storages, fresh, alive)
+        self.storages = storages
+        self.blocks = self._allocate(storages, fresh)
+        self._bind(segment, storages)
+        self.started = False
+
+    def _allocate(self, storages: list[Storage], fresh: list[bool]) -> list[tuple[Storage, Any]]:
+        stored = self.plan.stored
+        try:
+            blocks = [
+                (storage, memory.allocate(storage.n_bytes))
+                for number, storage in enumerate(storages)
+                if fresh[number] and stored >> number & 1
+            ]
+            self.arena = memory.allocate(self.plan.arena_bytes) if self.plan.arena_bytes else None
+        except memory.OutOfMemory as error:
+            raise out_of_memory(error.n_bytes) from None
+        return blocks
+
+    def _bind(self, segment: Segment, storages: list[Storage]) -> None:
+        addresses = [_ERROR_WORD_ADDRESS, self.arena.address if self.arena is not None else 0]
+        addresses += [s.block.address if s.block is not None else 0 for s in storages]
+        for storage, block in self.blocks:
+            addresses[2 + storage.number] = block.address
+        self.addresses = array("q", addresses)
+        values: list[Any] = list(segment.offsets[: len(segment.views)])
+        for record in self.records:
+            values.extend(record[1])
+        self.numbers = array("q", struct.pack(self.plan.number_format, *values))
+        if not self.numbers:
+            self.numbers.append(0)
+
+    def finish(self) -> None:
+        """Run to the end and commit."""
+        plan = self.plan
+        if plan.n_kernels:
+            runner.run(plan.program, self.addresses, self.numbers)
+        for storage, block in self.blocks:
+            storage.block = block
+        self.segment.flushed = self.count
+        plan.runs += 1
+        STATS.segments_flushed += 1
+        STATS.records += len(self.records)
+        for observer in OBSERVERS:
+            observer(self.reason, plan, self.records)
+        _check_error_word(self)
+
+
+def _plan_for(
+    keys: tuple[Any, ...],
+    views: tuple[int, ...],
+    storages: list[Storage],
+    fresh: list[bool],
+    alive: list[bool],
+) -> Plan:
+    wanted = 0
+    kept = set()
+    for number, storage in enumerate(storages):
+        if not fresh[number]:
+            kept.add(number)
+        elif alive[number]:
+            kept.add(number)
+        if number in kept:
+            wanted |= 1 << number
+    lookup = (keys, views)
+    variants = _PLANS.get(lookup)
+    if variants is None:
+        if len(_PLANS) >= MAX_PLANS:
+            for old in list(_PLANS)[: MAX_PLANS // 4]:
+                del _PLANS[old]
+        variants = _PLANS[lookup] = []
+    for plan in variants:
+        if plan.stored & wanted == wanted:
+            return plan
+    if len(variants) >= MAX_VARIANTS:
+        for plan in variants:
+            wanted |= plan.stored
+        kept = {n for n in range(len(storages)) if wanted >> n & 1}
+    facts = SegmentFacts(keys, views, [s.n_bytes for s in storages], fresh, kept)
+    plan = plan_segment(facts)
+    STATS.segments_planned += 1
+    variants.insert(0, plan)
+    del variants[MAX_VARIANTS + 1 :]
+    return plan
+
+
+_ERROR_WORD: Final = array("q", [0])
+_ERROR_WORD_ADDRESS: Final = _ERROR_WORD.buffer_info()[0]
+
+
+def _check_error_word(run: _Run) -> None:
+    if _ERROR_WORD[0]:
+        _ERROR_WORD[0] = 0
+        raise IndexError("index out of range in self")
+
+
+def out_of_memory(n_bytes: int) -> OutOfMemoryError:
+    """torch's error for memory that cannot be had."""
+    return OutOfMemoryError(
+        "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: "
+        f"you tried to allocate {n_bytes} bytes. Error code 12 (Cannot allocate memory)"
+    )

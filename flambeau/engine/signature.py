@@ -1,0 +1,166 @@
+"""Signatures: an operator with the layouts and attributes of one call, without memory or values.
+
+Keeps     one object per (operator, layouts, attributes), so that identity is equality in plan keys;
+          lowered once.
+Touches   base, lower. Operators are called through the methods of ops.define.Operator.
+Not here  finding the signature of a call (tensor/binding.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from flambeau.base import dtypes
+from flambeau.base.layout import Layout
+from flambeau.engine.lower import Lowered, Lowering, Value
+from flambeau.engine.statement import Loop
+
+# How a parameter reaches Operator.lower: ("tensor", position), ("number", index, kind),
+# ("tensors", (positions)), ("plain", value).
+Parameter = tuple[Any, ...]
+NUMBER_FORMATS: Final = {bool: "q", int: "q", float: "d"}
+_NUMBER_DTYPES: Final = {bool: dtypes.int64, int: dtypes.int64, float: dtypes.float64}
+
+
+class Signature:
+    """What a record does; see the file.
+
+    layouts         of the tensor operands, in order, sequences flattened
+    fresh_outputs   layouts of outputs that get memory of their own
+    targets         operand positions written in place, in the order of the operator's results
+    number_format   struct letters of the run-time numbers
+    weight_bytes    of fresh outputs, for the cutting rule
+    """
+
+    __slots__ = (
+        "_lowered", "all_layouts", "attributes", "fresh_outputs", "layouts", "number_format",
+        "operator", "out_bytes", "out_layout", "parameters", "targets", "weight",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        operator: Any,
+        layouts: tuple[Layout, ...],
+        parameters: dict[str, Parameter],
+        attributes: dict[str, Any],
+        fresh_outputs: tuple[Layout, ...],
+        targets: tuple[int, ...],
+        number_format: str,
+    ) -> None:
+        self.operator = operator
+        self.layouts = layouts
+        self.parameters = parameters
+        self.attributes = attributes
+        self.fresh_outputs = fresh_outputs
+        self.targets = targets
+        self.number_format = number_format
+        self.all_layouts = layouts + fresh_outputs
+        self.out_layout = fresh_outputs[0] if fresh_outputs else None
+        self.out_bytes = span_bytes(fresh_outputs[0]) if fresh_outputs else 0
+        # Bytes made plus a fixed share, so that one number limits records and bytes alike.
+        self.weight = sum(span_bytes(layout) for layout in fresh_outputs) + RECORD_WEIGHT
+        self._lowered: Lowered | None = None
+
+    def lowered(self) -> Lowered:
+        """Statements; made once."""
+        if self._lowered is None:
+            self._lowered = self._lower()
+        return self._lowered
+
+    def _lower(self) -> Lowered:
+        builder = Lowering(len(self.layouts), self.fresh_outputs)
+        arguments = {
+            name: self._argument(builder, parameter) for name, parameter in self.parameters.items()
+        }
+        results = self.operator.lower(builder, **arguments, **self.attributes)
+        flat = _flatten(results)
+        if self.targets:
+            for position, value in zip(self.targets, flat, strict=True):
+                if value is not None:
+                    builder.write(builder.operand(position, self.layouts[position]), value)
+        else:
+            for number, value in enumerate(flat):
+                if value is not None:
+                    self._finish(builder, number, value)
+        return Lowered(
+            builder.statements, len(self.layouts), len(self.fresh_outputs), builder.temporaries
+        )
+
+    def _argument(self, builder: Lowering, parameter: Parameter) -> Any:
+        kind = parameter[0]
+        if kind == "tensor":
+            return builder.operand(parameter[1], self.layouts[parameter[1]])
+        if kind == "tensors":
+            return tuple(builder.operand(p, self.layouts[p]) for p in parameter[1])
+        if kind == "number":
+            return builder.number(parameter[1], _NUMBER_DTYPES[parameter[2]])
+        return parameter[1]
+
+    def _finish(self, builder: Lowering, number: int, value: Value) -> None:
+        """Make `value` the memory of output `number`: by name where it can be, else by a copy."""
+        output = builder.output(number)
+        first_temporary = len(self.layouts) + len(self.fresh_outputs)
+        whole = (
+            value.kind == "memory"
+            and value.reference >= first_temporary
+            and value.dtype is output.dtype
+            and value.offset == 0
+            and value.shape == output.shape
+            and (value.strides == output.strides)
+        )
+        if whole and _rename(builder, value.reference, output.reference):
+            return
+        builder.write(output, value)
+
+
+RECORD_WEIGHT: Final = 1 << 18
+
+
+def span_bytes(layout: Layout) -> int:
+    """Bytes a fresh storage of this layout needs."""
+    return layout.span * layout.itemsize
+
+
+def _flatten(results: Any) -> list[Any]:
+    if results is None:
+        return []
+    if isinstance(results, (tuple, list)):
+        return [value for each in results for value in (_flatten(each) or [None])]
+    return [results]
+
+
+def _rename(builder: Lowering, old: int, new: int) -> bool:
+    """Let a temporary be the output itself. False where its statement computes another dtype."""
+    element = builder.outputs[new - builder.n_operands].dtype
+    made: list[Any] = []
+    for statement in builder.statements:
+        if isinstance(statement, Loop):
+            if statement.write.reference == old and statement.write.dtype is not element:
+                return False
+            made.append(
+                Loop(
+                    statement.domain,
+                    tuple(p.at(new) if p.reference == old else p for p in statement.reads),
+                    statement.numbers,
+                    statement.expression,
+                    statement.write.at(new) if statement.write.reference == old else statement.write,
+                    statement.reduction, statement.n_outer, statement.n_reduced,
+                    statement.is_columns,
+                )
+            )  # fmt: skip
+            continue
+        made.append(
+            type(statement)(
+                statement.maker,
+                tuple(m.at(new) if m.reference == old else m for m in statement.reads),
+                tuple(m.at(new) if m.reference == old else m for m in statement.writes),
+                statement.attributes,
+            )
+        )
+    builder.statements[:] = made
+    return True
+
+
+def number_formats(kinds: Sequence[type]) -> str:
+    """struct letters of run-time numbers of these Python types."""
+    return "".join(NUMBER_FORMATS[kind] for kind in kinds)

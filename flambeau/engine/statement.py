@@ -1,0 +1,165 @@
+"""Statements: what a recorded operator means, as loops over affine accesses.
+
+Keeps     a statement reads all its operands at an iteration before it writes there; accesses are
+          base + sum(stride * index), never a division; sizes and strides are in elements.
+Touches   base, codegen.vocabulary.
+Not here  making statements from operators (lower.py), choosing which share a kernel (fuse.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from flambeau.base.dtypes import dtype
+from flambeau.codegen.vocabulary import Expression
+
+
+class Place:
+    """An access: which memory, and where in it for each iteration of the domain.
+
+    reference  number of the memory: within a signature's lowering an operand, output or temporary;
+               within a segment the number of a view slot (`views` of the segment, then temporaries)
+    strides    elements per step of each dimension of the statement's domain
+    offset     elements, on top of the view's own run-time offset
+    index      for a gather: int64 expression over the statement's other reads, else None;
+               the address moves by index_stride elements a unit, index in [0, index_bound)
+    """
+
+    __slots__ = ("dtype", "index", "index_bound", "index_stride", "offset", "reference", "strides")
+
+    def __init__(
+        self,
+        reference: int,
+        strides: tuple[int, ...],
+        offset: int,
+        element: dtype,
+        index: Expression | None = None,
+        index_stride: int = 0,
+        index_bound: int = 0,
+    ) -> None:
+        self.reference = reference
+        self.strides = strides
+        self.offset = offset
+        self.dtype = element
+        self.index = index
+        self.index_stride = index_stride
+        self.index_bound = index_bound
+
+    def at(self, reference: int) -> Place:
+        """The same access to another memory."""
+        return Place(
+            reference, self.strides, self.offset, self.dtype,
+            self.index, self.index_stride, self.index_bound,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        tail = f"[{self.index}*{self.index_stride}]" if self.index is not None else ""
+        return f"@{self.reference}+{self.offset}{self.strides}{tail}:{self.dtype.short_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SizeNumber:
+    """A scalar that follows from sizes alone (a count): bound with the plan, not in the kernel."""
+
+    value: int | float
+
+
+class Loop:
+    """One map or reduction over a domain.
+
+    domain      sizes, no 1 among them (inner_kept of a reduction excepted)
+    reads       leaf load(i) of the expression reads through reads[i]
+    numbers     leaf number(i) is the record's run-time number numbers[i], or a SizeNumber
+    expression  the value at an iteration
+    write       strides over the kept dimensions (all of them for a map)
+    reduction   None, or a kind of codegen.loops.REDUCTIONS
+    n_outer, n_reduced   for a reduction: the domain is kept, reduced, kept (inner) dimensions;
+               no inner kept dimension means the sum is over last axes
+    """
+
+    __slots__ = (
+        "domain", "expression", "is_columns", "n_outer", "n_reduced", "numbers", "reads",
+        "reduction", "write",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        domain: tuple[int, ...],
+        reads: tuple[Place, ...],
+        numbers: tuple[int | SizeNumber, ...],
+        expression: Expression,
+        write: Place,
+        reduction: str | None = None,
+        n_outer: int = 0,
+        n_reduced: int = 0,
+        is_columns: bool = False,
+    ) -> None:
+        self.domain = domain
+        self.reads = reads
+        self.numbers = numbers
+        self.expression = expression
+        self.write = write
+        self.reduction = reduction
+        self.n_outer = n_outer
+        self.n_reduced = n_reduced
+        self.is_columns = is_columns
+
+    def __repr__(self) -> str:
+        kind = self.reduction or "map"
+        return f"{kind} {self.domain} {self.write} = {self.expression} of {list(self.reads)}"
+
+
+class Native:
+    """One native kernel that is no loop nest: product, scatter, sort, scan.
+
+    maker       called at planning with (reads, writes, **attributes), each a Memory; returns the
+                steps to run (devices.cpu.steps.NativeStep)
+    """
+
+    __slots__ = ("attributes", "maker", "reads", "writes")
+
+    def __init__(
+        self,
+        maker: Callable[..., Any],
+        reads: tuple[Memory, ...],
+        writes: tuple[Memory, ...],
+        attributes: dict[str, Any],
+    ) -> None:
+        self.maker = maker
+        self.reads = reads
+        self.writes = writes
+        self.attributes = attributes
+
+    def __repr__(self) -> str:
+        return f"{self.maker.__name__} {list(self.writes)} = {list(self.reads)}"
+
+
+class Memory:
+    """A strided operand of a native kernel; offset in elements on top of the view's own."""
+
+    __slots__ = ("dtype", "offset", "reference", "shape", "strides")
+
+    def __init__(
+        self,
+        reference: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        offset: int,
+        element: dtype,
+    ) -> None:
+        self.reference = reference
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+        self.dtype = element
+
+    def at(self, reference: int) -> Memory:
+        """The same operand in another memory."""
+        return Memory(reference, self.shape, self.strides, self.offset, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"@{self.reference}+{self.offset}{self.shape}{self.strides}"
+
+
+Statement = Loop | Native

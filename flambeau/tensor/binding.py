@@ -1,0 +1,434 @@
+"""From operators to callables: signatures found by a dictionary, one record appended.
+
+Keeps     every error inference can raise is raised before anything is recorded; numbers that change
+          from call to call never make a new signature.
+Touches   ops.define, engine (record, storage), gradients.record.
+Not here  which names the callables get (functions.py, methods.py), closures for hot shapes of
+          operators (closures.py), in-place and out= forms (inplace.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from flambeau.base.devices import META
+from flambeau.base.errors import helped
+from flambeau.base.layout import Layout
+from flambeau.base.promotion import SCALARS
+from flambeau.engine import callsite, stream
+from flambeau.engine.signature import Signature, number_formats
+from flambeau.engine.storage import Storage
+from flambeau.engine.view import View
+from flambeau.gradients import modes
+from flambeau.gradients import record as gradient_record
+from flambeau.ops.define import OPERAND_KINDS, REGISTRY, Elementwise, Inferred, Operator
+from flambeau.ops.define import View as ViewOperator
+from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
+
+MAX_SIGNATURES: Final = 20_000
+ABSENT: Final = object()
+_INTEGERS: Final = range(-(2**63), 2**63)
+
+
+class Parameter:
+    """One parameter of an operator's public signature."""
+
+    __slots__ = ("default", "is_keyword", "kind", "name", "specials")
+
+    def __init__(
+        self, name: str, kind: str, default: Any, is_keyword: bool, specials: tuple[float, ...]
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.default = default
+        self.is_keyword = is_keyword
+        self.specials = specials
+
+
+def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
+    """The public signature, read off infer, formula or view."""
+    kind = type(operator)
+    if isinstance(operator, Elementwise) and kind.infer is Elementwise.infer:
+        function, skipped = kind.formula, 2
+    elif isinstance(operator, ViewOperator):
+        function, skipped = kind.view, 1
+    else:
+        function, skipped = kind.infer, 1
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = dict(zip(reversed(names[: code.co_argcount]), reversed(function.__defaults__ or ())))
+    defaults.update(function.__kwdefaults__ or {})
+    made = []
+    for position, name in enumerate(names):
+        if position < skipped:
+            continue
+        annotation = str(function.__annotations__.get(name, "Tensor"))
+        if annotation == "Layout":
+            annotation = "Tensor"
+        if annotation not in OPERAND_KINDS:
+            annotation = "attribute"
+        made.append(
+            Parameter(
+                name, annotation, defaults.get(name, ABSENT), position >= code.co_argcount,
+                operator.specials.get(name, ()),
+            )
+        )  # fmt: skip
+    return tuple(made)
+
+
+class Call:
+    """A call taken apart: operands by role, and the key of its signature."""
+
+    __slots__ = ("key", "numbers", "tensors", "values")
+
+    def __init__(
+        self, key: tuple[Any, ...], tensors: list[Tensor], numbers: list[Any], values: list[Any]
+    ) -> None:
+        self.key = key
+        self.tensors = tensors
+        self.numbers = numbers
+        self.values = values
+
+
+class Binding:
+    """The callable of one operator. `signatures` maps call keys to signatures."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.name = operator.name
+        self.parameters = parameters_of(operator)
+        self.positions = {p.name: n for n, p in enumerate(self.parameters)}
+        self.n_positional = sum(not p.is_keyword for p in self.parameters)
+        self.signatures: dict[tuple[Any, ...], Signature] = {}
+        self.is_view = isinstance(operator, ViewOperator)
+        self._plan: Any = None
+
+    @property
+    def gradient_plan(self) -> Any:
+        """gradients.record.plan_of this operator, made once."""
+        if self._plan is None:
+            roles = tuple(
+                (p.name, "tensors" if p.kind == "Tensors" else "number" if "Number" in p.kind else "tensor")
+                for p in self.parameters
+                if p.kind != "attribute"
+            )
+            self._plan = gradient_record.plan_of(self.operator, roles)
+        return self._plan
+
+    # Taking a call apart ---------------------------------------------------------
+
+    def arranged(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """Values of all parameters in order, defaults filled in."""
+        count = len(arguments)
+        if count > self.n_positional:
+            raise TypeError(
+                f"{self.name}() takes {self.n_positional} positional argument"
+                f"{'s' if self.n_positional != 1 else ''} but {count} were given"
+            )
+        values = list(arguments)
+        for parameter in self.parameters[count:]:
+            values.append(named.pop(parameter.name, parameter.default) if named else parameter.default)
+        if named:
+            self._unknown(named)
+        for parameter, value in zip(self.parameters, values, strict=True):
+            if value is ABSENT:
+                raise TypeError(
+                    f'{self.name}() missing 1 required positional arguments: "{parameter.name}"'
+                )
+        return values
+
+    def _unknown(self, named: dict[str, Any]) -> None:
+        name = next(iter(named))
+        if name in self.positions:
+            raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
+        raise TypeError(
+            helped(
+                f"{self.name}() got an unexpected keyword argument '{name}'",
+                expected=", ".join(p.name for p in self.parameters),
+            )
+        )
+
+    def taken_apart(self, values: list[Any]) -> Call:
+        """Operands, run-time numbers and signature key of arranged values."""
+        key: list[Any] = []
+        tensors: list[Tensor] = []
+        numbers: list[Any] = []
+        for position, (parameter, value) in enumerate(zip(self.parameters, values, strict=True)):
+            kind = parameter.kind
+            if kind == "attribute":
+                key.append(_hashable(value))
+            elif isinstance(value, Tensor):
+                if "Number" in kind:
+                    value = values[position] = value.item()
+                    self._number(parameter, value, key, numbers)
+                else:
+                    tensors.append(value)
+                    key.append(value._layout)
+            elif kind == "Tensors":
+                sequence = values[position] = self._sequence(parameter, position, value)
+                tensors.extend(sequence)
+                key.append(tuple([each._layout for each in sequence]))
+            elif value is None and kind.startswith("Optional"):
+                key.append(None)
+            else:
+                value = values[position] = self._plain_number(parameter, position, value)
+                self._number(parameter, value, key, numbers)
+        return Call(tuple(key), tensors, numbers, values)
+
+    def _number(
+        self, parameter: Parameter, value: Any, key: list[Any], numbers: list[Any]
+    ) -> None:
+        if value in parameter.specials and not isinstance(value, bool):
+            key.append((type(value), value))
+            return
+        key.append(type(value))
+        numbers.append(value)
+
+    def _plain_number(self, parameter: Parameter, position: int, value: Any) -> Any:
+        kind = type(value)
+        if kind is int:
+            if value not in _INTEGERS:
+                raise RuntimeError("Overflow when unpacking long long")
+            return value
+        if kind is float or kind is bool:
+            return value
+        if parameter.kind not in ("Tensor", "OptionalTensor") and kind is not str:
+            if isinstance(value, (int, float)):  # numpy's float64, IntEnum
+                return float(value) if isinstance(value, float) else int(value)
+            if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+                return value.item()
+            if hasattr(value, "__index__"):
+                return value.__index__()
+        raise TypeError(
+            f"{self.name}(): argument '{parameter.name}' (position {position + 1}) must be "
+            f"{'Number' if 'Number' in parameter.kind else 'Tensor'}, not {_type_name(value)}"
+        )
+
+    def _sequence(self, parameter: Parameter, position: int, value: Any) -> tuple[Tensor, ...]:
+        if isinstance(value, (tuple, list)):
+            for number, each in enumerate(value):
+                if not isinstance(each, Tensor):
+                    raise TypeError(
+                        f"expected Tensor as element {number} in argument {position}, but got "
+                        f"{_type_name(each)}"
+                    )
+            return tuple(value)
+        raise TypeError(
+            f"{self.name}(): argument '{parameter.name}' (position {position + 1}) must be tuple of "
+            f"Tensors, not {_type_name(value)}"
+        )
+
+    # Signatures --------------------------------------------------------------------
+
+    def inferred(self, values: list[Any]) -> Inferred:
+        """What the operator's inference says of these values."""
+        seen: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
+        for parameter, value in zip(self.parameters, values, strict=True):
+            if parameter.kind == "attribute":
+                seen[parameter.name] = attributes[parameter.name] = _hashable(value)
+            elif parameter.kind == "Tensors":
+                seen[parameter.name] = tuple(each._layout for each in value)
+            elif isinstance(value, Tensor):
+                seen[parameter.name] = value._layout
+            else:
+                seen[parameter.name] = value if value is None else SCALARS[type(value)]
+        outcome = self.operator.infer(**seen)
+        if isinstance(outcome, Inferred):
+            return outcome
+        outputs = outcome if isinstance(outcome, tuple) else (outcome,)
+        return Inferred(outputs, attributes)
+
+    def lowering_parameters(self, values: list[Any]) -> tuple[dict[str, Any], int]:
+        """How each operand reaches lower, and how many tensors there are."""
+        parameters: dict[str, Any] = {}
+        n_tensors = n_numbers = 0
+        for parameter, value in zip(self.parameters, values, strict=True):
+            if parameter.kind == "attribute":
+                continue
+            if parameter.kind == "Tensors":
+                count = len(value)
+                parameters[parameter.name] = ("tensors", tuple(range(n_tensors, n_tensors + count)))
+                n_tensors += count
+            elif isinstance(value, Tensor):
+                parameters[parameter.name] = ("tensor", n_tensors)
+                n_tensors += 1
+            elif value is None or (value in parameter.specials and not isinstance(value, bool)):
+                parameters[parameter.name] = ("plain", value)
+            else:
+                parameters[parameter.name] = ("number", n_numbers, type(value))
+                n_numbers += 1
+        return parameters, n_tensors
+
+    def signature(self, call: Call) -> Signature:
+        """The signature of a call, inferred at first sight. Raises the operator's errors."""
+        found = self.signatures.get(call.key)
+        if found is not None:
+            return found
+        outcome = self.inferred(call.values)
+        parameters, _ = self.lowering_parameters(call.values)
+        layouts = tuple([tensor._layout for tensor in call.tensors])
+        made = Signature(
+            self.operator, layouts, parameters, outcome.attributes, outcome.outputs,
+            self._targets(call), number_formats([type(n) for n in call.numbers]),
+        )  # fmt: skip
+        for layout in outcome.outputs:
+            check_size(layout)
+        if len(self.signatures) >= MAX_SIGNATURES:
+            self.signatures.clear()
+        self.signatures[call.key] = made
+        return made
+
+    def _targets(self, call: Call) -> tuple[int, ...]:
+        if not self.operator.updates:
+            return ()
+        positions: list[int] = []
+        parameters, _ = self.lowering_parameters(call.values)
+        for name in self.operator.updates:
+            where = parameters[name]
+            positions.extend(where[1] if where[0] == "tensors" else (where[1],))
+        return tuple(positions)
+
+    # Calling -------------------------------------------------------------------------
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the operator: the general path."""
+        out = named.pop("out", None) if named else None
+        if out is not None:
+            from flambeau.tensor import inplace
+
+            return inplace.call_out(self, arguments, named, out)
+        if self.is_view:
+            return self.call_view(arguments, named)
+        call = self.taken_apart(self.arranged(arguments, named))
+        signature = self.signature(call)
+        if self.operator.updates:
+            from flambeau.tensor import inplace
+
+            return inplace.call_update(self, call, signature)
+        return self.recorded(call, signature)
+
+    def recorded(self, call: Call, signature: Signature) -> Any:
+        """Record a call whose outputs are fresh, with its gradient."""
+        current = stream.LOCAL.stream
+        site = callsite.site()
+        tensors = call.tensors
+        if signature.fresh_outputs and signature.fresh_outputs[0].device is META:
+            storages = [Storage(layout, 0) for layout in signature.fresh_outputs]
+        else:
+            storages = stream.record(current, signature, tensors, tuple(call.numbers), site)
+        outputs = [
+            new_tensor(storage, layout)
+            for storage, layout in zip(storages, signature.fresh_outputs, strict=True)
+        ]
+        result = outputs[0] if len(outputs) == 1 and not self.operator.returns else tuple(outputs)
+        if current.grad_enabled and self.operator.differentiable:
+            for tensor in tensors:
+                if tensor._autograd is not None or tensor._base is not None:
+                    self.attach(call, signature, result, site)
+                    break
+        if current.inference:
+            self.mark_inference(result)
+        if type(result) is tuple and self.operator.returns:
+            return result_tuple(self.name, self.operator.returns, result)
+        return result
+
+    def mark_inference(self, result: Any) -> None:
+        """Mark what was made in inference mode."""
+        modes.mark_inference(result)
+
+    def attach(self, call: Call, signature: Signature, result: Any, site: Any) -> None:
+        """Give the result its history."""
+        operands = tuple(
+            [
+                value
+                for parameter, value in zip(self.parameters, call.values, strict=True)
+                if parameter.kind != "attribute"
+            ]
+        )
+        self.gradient_plan.attach(signature.attributes, operands, result, site)
+
+    def call_view(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Call a view operator: nothing is recorded but history."""
+        values = self.arranged(arguments, named)
+        source = values[0]
+        if not isinstance(source, Tensor):
+            raise TypeError(
+                f"{self.name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{_type_name(source)}"
+            )
+        attributes = tuple([_hashable(value) for value in values[1:]])
+        given = source._layout
+        memo = given.memo
+        key = (self.operator, attributes)
+        found = memo.get(key)
+        if found is None:
+            found = self.operator.view(given, *attributes)  # type: ignore[attr-defined]
+            if len(memo) > 4096:
+                memo.clear()
+            memo[key] = found
+        return self.view_result(source, found, attributes)
+
+    def view_result(self, source: Tensor, found: Any, attributes: tuple[Any, ...]) -> Any:
+        """Tensors over the source's memory, with their base and history."""
+        if isinstance(found[0], Layout):
+            result: Any = view_of(source, found[0], found[1])
+        else:
+            result = tuple([view_of(source, layout, offset) for layout, offset in found])
+        if source._autograd is not None or source._base is not None:
+            names = {p.name: a for p, a in zip(self.parameters[1:], attributes, strict=True)}
+            gradient_record.attach_view(self.gradient_plan, names, source, result, callsite.site())
+        return result
+
+
+def view_of(source: Tensor, layout: Layout, offset: int) -> Tensor:
+    """A view of a tensor's memory; `offset` elements on from the source's first."""
+    made = new_tensor(source._storage, layout)
+    made._offset = source._offset + offset
+    base = source._base
+    made._base = source if base is None else base
+    if source._versions is not None:
+        made._versions = source._versions
+    return made
+
+
+def _hashable(value: Any) -> Any:
+    """An attribute as part of a key: lists become tuples, numpy's integers Python's."""
+    kind = type(value)
+    if kind is int or kind is str or kind is bool or value is None:
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple([_hashable(each) for each in value])
+    if isinstance(value, Tensor):
+        return value.item()
+    if hasattr(value, "__index__") and not isinstance(value, int):
+        return value.__index__()
+    return value
+
+
+def _type_name(value: Any) -> str:
+    return type(value).__name__
+
+
+def check_size(layout: Layout) -> None:
+    """Refuse what no machine could hold, at the line that asks for it."""
+    from flambeau.devices.cpu import memory
+    from flambeau.engine import run
+
+    if layout.device is not META and layout.n_bytes > memory.machine_bytes():
+        raise run.out_of_memory(layout.n_bytes)
+
+
+BINDINGS: Final[dict[str, Binding]] = {}
+
+
+def binding(name: str) -> Binding:
+    """The binding of a registered operator."""
+    found = BINDINGS.get(name)
+    if found is None:
+        found = BINDINGS[name] = Binding(REGISTRY[name])
+    return found
+
+
+Function = Callable[..., Any]
+__all__ = ["ABSENT", "BINDINGS", "Binding", "Call", "View", "binding", "check_size", "view_of"]

@@ -1,0 +1,168 @@
+"""Out of tensors: item, tolist, NumPy arrays; reading memory as Python numbers.
+
+Keeps     reading flushes exactly the segment that the storage waits for.
+Touches   engine.stream, devices.cpu.memory; NumPy only where the user asks for it.
+Not here  printing (printing.py), into tensors (creation.py)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any
+
+from flambeau.base import dtypes
+from flambeau.base.devices import META
+from flambeau.base.dtypes import dtype
+from flambeau.base.layout import Layout
+from flambeau.engine import external, stream
+from flambeau.tensor.tensor import Tensor
+
+_SINGLE = {
+    each: struct.Struct("=" + each.format).unpack_from for each in dtypes.ALL if each.format
+}
+
+
+def address_of(tensor: Tensor, reason: str) -> int:
+    """Address of a tensor's first element, its storage in memory."""
+    storage = tensor._storage
+    if storage.segment is not None:
+        stream.materialize(tensor, reason)
+    block = storage.block
+    if block is None:
+        if tensor._layout.device is META:
+            raise NotImplementedError(
+                f"Cannot copy out of meta tensor; no data!\n  given     {reason} of {tensor._layout}"
+            )
+        return 0
+    address: int = block.address + tensor._offset * tensor._layout.itemsize
+    return address
+
+
+def item(tensor: Tensor) -> Any:
+    """The one element as a Python number. Raises RuntimeError where there are more or none.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([2.5]).item()
+    2.5
+    """
+    layout = tensor._layout
+    if layout.n_elements != 1:
+        raise RuntimeError(
+            f"a Tensor with {layout.n_elements} elements cannot be converted to Scalar"
+        )
+    address = address_of(tensor, "item()")
+    return read_one(address, layout.dtype)
+
+
+def read_one(address: int, element: dtype) -> Any:
+    """The element at an address as a Python number."""
+    raw = ctypes.string_at(address, element.itemsize)
+    read = _SINGLE.get(element)
+    if read is not None:
+        return read(raw)[0]
+    return _decoded(raw, element)[0]
+
+
+def _decoded(raw: bytes, element: dtype) -> list[Any]:
+    """Elements of packed bytes as Python numbers."""
+    count = len(raw) // element.itemsize
+    if element.format:
+        return list(struct.unpack(f"={count}{element.format}", raw))
+    if element is dtypes.bfloat16:
+        halves = struct.unpack(f"={count}H", raw)
+        return list(struct.unpack(f"={count}f", struct.pack(f"={count}I", *[h << 16 for h in halves])))
+    letter = "f" if element is dtypes.complex64 else "d"
+    parts = struct.unpack(f"={2 * count}{letter}", raw)
+    return [complex(parts[2 * n], parts[2 * n + 1]) for n in range(count)]
+
+
+def flat_values(tensor: Tensor) -> list[Any]:
+    """All elements in logical row-major order as Python numbers."""
+    layout = tensor._layout
+    if not layout.n_elements:
+        return []
+    if not layout.is_contiguous:
+        from flambeau.tensor import functions
+
+        tensor = functions.contiguous_copy(tensor)
+        layout = tensor._layout
+    address = address_of(tensor, "tolist()")
+    return _decoded(ctypes.string_at(address, layout.n_bytes), layout.dtype)
+
+
+def tolist(tensor: Tensor) -> Any:
+    """Nested lists of Python numbers; a number for a tensor without dims."""
+    layout = tensor._layout
+    if not layout.shape:
+        return item(tensor)
+    if 0 in layout.shape:
+        return _nested_empty(layout.shape)
+    values: list[Any] = flat_values(tensor)
+    for size in reversed(layout.shape[1:]):
+        values = [values[n : n + size] for n in range(0, len(values), size)]
+    return values
+
+
+def _nested_empty(shape: tuple[int, ...]) -> list[Any]:
+    if shape[0] == 0 or len(shape) == 1:
+        return []
+    return [_nested_empty(shape[1:]) for _ in range(shape[0])]
+
+
+def check_numpy(tensor: Tensor) -> None:
+    """Refuse what torch refuses in .numpy()."""
+    autograd = tensor._autograd
+    if autograd is not None or (tensor._base is not None and tensor.requires_grad):
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    if tensor._layout.dtype is dtypes.bfloat16:
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+
+def numpy(tensor: Tensor, *, force: bool = False) -> Any:
+    """A NumPy array over the same memory: writes on either side are seen on the other."""
+    if force:
+        tensor = tensor.detach()
+    check_numpy(tensor)
+    import numpy as np
+
+    layout = tensor._layout
+    element = np.dtype(layout.dtype.name)
+    address = address_of(tensor, "numpy()")
+    storage = tensor._storage
+    if not layout.n_elements or not address:
+        return np.empty(layout.shape, element)
+    exporter = _exporter(storage)
+
+    offset = address - storage.block.address
+    array = np.ndarray(
+        layout.shape, element, exporter, offset, tuple(s * layout.itemsize for s in layout.strides)
+    )
+
+    return array
+
+
+def _exporter(storage: Any) -> Any:
+    """The buffer object through which NumPy sees a storage's memory; one while it is in use."""
+    shared = storage.external
+    if shared is not None and isinstance(shared.owner, ctypes.Array):
+        return shared.owner
+    block = storage.block
+    buffer = (ctypes.c_char * max(block.n_bytes, 1)).from_address(block.address)
+    buffer._block = block  # arrays keep the buffer alive, and it the memory
+    if shared is not None:
+        buffer._owner = shared.owner  # counts as one more reference from outside
+        return buffer
+    import sys
+
+    made = external.External(buffer, 0)
+    del buffer
+    made.references = sys.getrefcount(made.owner)
+    storage.external = made
+    return made.owner
+
+
+def layout_bytes(layout: Layout) -> int:
+    """Bytes from a view's first to its last element."""
+    return layout.span * layout.itemsize

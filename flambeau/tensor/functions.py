@@ -1,0 +1,66 @@
+"""The namespace of recorded functions: every operator under its name, made at first use.
+
+Keeps     what is here is what the registry holds; gradients speak to it as `t`.
+Touches   ops (registry), closures, binding.
+Not here  torch's public names (flambeau/__init__.py), methods (methods.py)."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import flambeau.ops  # noqa: F401 - fills the registry
+from flambeau.ops.define import REGISTRY
+from flambeau.tensor.binding import binding
+from flambeau.tensor.closures import function_of
+from flambeau.tensor.inplace import call_inplace
+
+
+def __getattr__(name: str) -> Any:
+    if name in REGISTRY:
+        made = function_of(binding(name))
+    elif name.endswith("_") and REGISTRY.get(name[:-1], None) is not None:
+        if not REGISTRY[name[:-1]].inplace:
+            raise AttributeError(f"operator {name[:-1]!r} has no in-place form")
+        made = inplace_function(name[:-1])
+    else:
+        raise AttributeError(f"no operator is called {name!r}")
+    globals()[name] = made
+    return made
+
+
+def inplace_function(name: str) -> Any:
+    """The in-place form of an operator."""
+    bound = binding(name)
+
+    def function(*arguments: Any, **named: Any) -> Any:
+        return call_inplace(bound, arguments, named)
+
+    function.__name__ = function.__qualname__ = name + "_"
+    function.__doc__ = f"In-place form of {name}."
+    return function
+
+
+def public(name: str) -> Any:
+    """The function torch has under this name, or None."""
+    operator = REGISTRY.get(name)
+    if operator is not None and operator.function:
+        return __getattr__(name) if name not in globals() else globals()[name]
+    for operator in REGISTRY.values():
+        if name in operator.aliases:
+            return getattr(_module(), operator.name)
+    if name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].inplace:
+        return getattr(_module(), name)
+    return None
+
+
+def public_names() -> list[str]:
+    """Names of all public functions made from operators."""
+    names = [name for name, operator in REGISTRY.items() if operator.function]
+    for operator in REGISTRY.values():
+        names += [alias for alias in operator.aliases if "." not in alias]
+    return names
+
+
+def _module() -> Any:
+    return sys.modules[__name__]

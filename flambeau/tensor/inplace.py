@@ -1,0 +1,213 @@
+"""Writes into tensors that exist: name_(), out=, and operators that update their operands.
+
+Keeps     everything is checked before anything is recorded; a write is one record whose target is a
+          view slot, ordered with everything else that touches the storage.
+Touches   binding, engine, gradients.record.
+Not here  the closures of fresh results (closures.py), x[...] = y (indexing)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base.devices import META
+from flambeau.base.errors import helped
+from flambeau.base.layout import Layout, contiguous
+from flambeau.base.promotion import SCALAR_TYPE_NAMES
+from flambeau.engine import callsite, external, stream
+from flambeau.engine.signature import Signature, number_formats
+from flambeau.gradients import record as gradient_record
+from flambeau.tensor.binding import Binding, Call
+from flambeau.tensor.tensor import Tensor
+
+OVERLAP_INTERNAL = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single "
+    "memory location. Please clone() the tensor before performing the operation."
+)
+OVERLAP_PARTIAL = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
+
+
+def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+    """name_(): the operator's result written into its first operand, which is returned."""
+    call = binding.taken_apart(binding.arranged(arguments, named))
+    target = call.tensors[0]
+    if target is not call.values[0]:
+        raise TypeError(f"{binding.name}_(): the first argument must be a Tensor")
+    key = ("inplace", *call.key)
+    signature = binding.signatures.get(key)
+    if signature is None:
+        signature = _inplace_signature(binding, call, target._layout)
+        binding.signatures[key] = signature
+    check_overlap(target, call.tensors[1:])
+    operands = operands_of(binding, call)
+    saved = gradient_record.prepare_inplace(binding.gradient_plan, operands, target)
+    site = callsite.site()
+    write(signature, call.tensors, tuple(call.numbers), site, (target,))
+    gradient_record.bump(target, site)
+    if saved is not None:
+        gradient_record.attach_inplace(
+            binding.gradient_plan, signature.attributes, saved, target, site
+        )
+    return target
+
+
+def operands_of(binding: Binding, call: Call) -> tuple[Any, ...]:
+    """Operands of a call as gradients want them: attributes left out."""
+    return tuple(
+        [
+            value
+            for parameter, value in zip(binding.parameters, call.values, strict=True)
+            if parameter.kind != "attribute"
+        ]
+    )
+
+
+def _inplace_signature(binding: Binding, call: Call, target: Layout) -> Signature:
+    outcome = binding.inferred(call.values)
+    (result,) = outcome.outputs
+    if result.shape != target.shape:
+        raise RuntimeError(
+            helped(
+                f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+                f"{list(result.shape)}",
+                fix=f"write into a tensor of shape {tuple(result.shape)}, or use "
+                f"{binding.name}() for a new one",
+            )
+        )
+    check_castable(result, target)
+    check_writable(target)
+    parameters, _ = binding.lowering_parameters(call.values)
+    layouts = tuple([tensor._layout for tensor in call.tensors])
+    return Signature(
+        binding.operator, layouts, parameters, outcome.attributes, (), (0,),
+        number_formats([type(n) for n in call.numbers]),
+    )  # fmt: skip
+
+
+def check_castable(result: Layout, target: Layout) -> None:
+    """Refuse results of a higher category than the target's."""
+    if result.dtype.category > target.dtype.category:
+        given, wanted = (SCALAR_TYPE_NAMES[each.dtype.name] for each in (result, target))
+        raise RuntimeError(
+            helped(
+                f"result type {given} can't be cast to the desired output type {wanted}",
+                fix=f"convert the target first: .to(torch.{result.dtype.name})",
+            )
+        )
+
+
+def check_writable(target: Layout) -> None:
+    """Refuse targets several of whose elements are one place in memory."""
+    for size, stride in zip(target.shape, target.strides, strict=True):
+        if size > 1 and stride == 0:
+            raise RuntimeError(OVERLAP_INTERNAL)
+
+
+def check_overlap(target: Tensor, sources: Any) -> None:
+    """Refuse sources that share part of the target's memory (torch's rule: not all, not none)."""
+    storage = target._storage
+    for source in sources:
+        if source._storage is not storage or source is target:
+            continue
+        mine, other = target._layout, source._layout
+        if mine is other and target._offset == source._offset:
+            continue
+        if not (mine.is_dense and other.is_dense):
+            continue
+        low = (target._offset + mine.low) * mine.itemsize
+        high = low + mine.span * mine.itemsize
+        other_low = (source._offset + other.low) * other.itemsize
+        other_high = other_low + other.span * other.itemsize
+        if low < other_high and other_low < high and mine.n_elements and other.n_elements:
+            if (low, high) == (other_low, other_high) and mine.strides == other.strides:
+                continue
+            raise RuntimeError(OVERLAP_PARTIAL)
+
+
+def write(
+    signature: Signature,
+    tensors: Any,
+    numbers: tuple[Any, ...],
+    site: Any,
+    targets: tuple[Tensor, ...],
+) -> None:
+    """Record a signature that writes into operands; at once where Python outside may look."""
+    current = stream.LOCAL.stream
+    if targets and targets[0]._layout.device is META:
+        return
+    shared = [target for target in targets if target._storage.external is not None]
+    if not shared:
+        stream.record(current, signature, tensors, numbers, site)
+        return
+    external.write_at_once(current, signature, tensors, numbers, site, shared)
+
+
+def call_update(binding: Binding, call: Call, signature: Signature) -> None:
+    """An operator that only updates what it is given."""
+    site = callsite.site()
+    targets = tuple([call.tensors[position] for position in signature.targets])
+    write(signature, call.tensors, tuple(call.numbers), site, targets)
+    for target in targets:
+        gradient_record.bump(target, site)
+
+
+def call_out(
+    binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any], out: Any
+) -> Any:
+    """out=: results written into given tensors, resized where they have another shape."""
+    call = binding.taken_apart(binding.arranged(arguments, named))
+    outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    for each in outs:
+        if not isinstance(each, Tensor):
+            raise TypeError(
+                f"{binding.name}(): argument 'out' must be Tensor, not {type(each).__name__}"
+            )
+    outcome = binding.inferred(call.values)
+    if len(outs) != len(outcome.outputs):
+        raise TypeError(
+            f"{binding.name}(): expected {len(outcome.outputs)} tensors in 'out', got {len(outs)}"
+        )
+    gradient_record.check_out(binding.name, operands_of(binding, call), out)
+    for each, layout in zip(outs, outcome.outputs, strict=True):
+        check_castable(layout, each._layout)
+        check_writable(each._layout)
+        if each._layout.shape != layout.shape:
+            resize_for_out(each, layout.shape)
+    parameters, count = binding.lowering_parameters(call.values)
+    layouts = tuple([tensor._layout for tensor in (*call.tensors, *outs)])
+    signature = Signature(
+        binding.operator, layouts, parameters, outcome.attributes, (),
+        tuple(range(count, count + len(outs))), number_formats([type(n) for n in call.numbers]),
+    )  # fmt: skip
+    key = ("out", *call.key, *[each._layout for each in outs])
+    signature = binding.signatures.setdefault(key, signature)
+    for each in outs:
+        check_overlap(each, call.tensors)
+    site = callsite.site()
+    write(signature, (*call.tensors, *outs), tuple(call.numbers), site, outs)
+    for each in outs:
+        gradient_record.bump(each, site)
+    return out
+
+
+def resize_for_out(target: Tensor, shape: tuple[int, ...]) -> None:
+    """Give an out= tensor the shape of the result; torch warns unless it was empty."""
+    if target._layout.n_elements:
+        import warnings
+
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape "
+            f"{list(target._layout.shape)}, which does not match the required output shape "
+            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+            "will not be resized unless they have zero elements. You can explicitly reuse an out "
+            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            stacklevel=5,
+        )
+    from flambeau.tensor import creation
+
+    creation.resize(target, contiguous(shape, target._layout.dtype, target._layout.device))
+
+
+__all__ = ["call_inplace", "call_out", "call_update", "write"]

@@ -1,0 +1,378 @@
+"""Tensor's members: methods made from operators at first use, properties, Python's operators.
+
+Keeps     a method is the function of the same operator; nothing is written twice.
+Touches   functions, inplace, conversion, gradients (members, hooks, backward).
+Not here  indexing (indexing.py), printing (printing.py), creation (creation.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
+from flambeau.gradients import members, saved
+from flambeau.ops.define import REGISTRY
+from flambeau.tensor import binding as bindings
+from flambeau.tensor import closures, conversion, functions
+from flambeau.tensor.tensor import Size, Tensor
+
+
+class LazyMethod:
+    """Becomes the real function at first use, so that importing makes no closures."""
+
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self.name = name
+        self.make = make
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        function = self.make()
+        setattr(Tensor, self.name, function)
+        return function if instance is None else function.__get__(instance, owner)
+
+
+def _shape(self: Tensor) -> Size:
+    return Size(self._layout.shape)
+
+
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the size of one dim."""
+    if dim is None:
+        return Size(self._layout.shape)
+    shape = self._layout.shape
+    if not -len(shape) <= dim < len(shape):
+        raise _dim_error(dim, len(shape))
+    return shape[dim]
+
+
+def _dim_error(dim: int, ndim: int) -> IndexError:
+    if ndim == 0:
+        return IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return IndexError(
+        f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
+    )
+
+
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """Strides in elements, or one of them."""
+    strides = self._layout.strides
+    if dim is None:
+        return strides
+    if not -len(strides) <= dim < len(strides):
+        raise _dim_error(dim, len(strides))
+    return strides[dim]
+
+
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in row-major order without gaps."""
+    if memory_format is not None and "channels_last" in str(memory_format):
+        shape, strides = self._layout.shape, self._layout.strides
+        order = [0, *range(2, len(shape)), 1]
+        expected = 1
+        for d in reversed(order):
+            if shape[d] != 1 and strides[d] != expected:
+                return False
+            expected *= shape[d]
+        return True
+    return self._layout.is_contiguous
+
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself if it is row-major, else a row-major copy."""
+    if self._layout.is_contiguous:
+        return self
+    return functions.contiguous_copy(self)  # type: ignore[no-any-return]
+
+
+def reshape(self: Tensor, *shape: Any) -> Tensor:
+    """The elements under another shape: a view where strides allow, else a copy."""
+    wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    try:
+        return functions.view(self, tuple(wanted))  # type: ignore[no-any-return]
+    except RuntimeError as error:
+        if "view size is not compatible" not in str(error):
+            raise
+    return functions.view(functions.contiguous_copy(self), tuple(wanted))  # type: ignore[no-any-return]
+
+
+def data_ptr(self: Tensor) -> int:
+    """Address of the first element; runs what is pending on it."""
+    return conversion.address_of(self, "data_ptr()") if self._layout.n_elements else 0
+
+
+def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
+    """The tensor in another dtype or on another device; itself where nothing changes."""
+    from flambeau.base.devices import CPU, META, Device
+    from flambeau.tensor import creation
+
+    element: Any = named.get("dtype")
+    where: Any = named.get("device")
+    copy = named.get("copy", False)
+    unknown = set(named) - {"dtype", "device", "copy", "non_blocking", "memory_format"}
+    if unknown:
+        raise TypeError(f"to() got an unexpected keyword argument '{unknown.pop()}'")
+    if "other" in named:
+        arguments = (named["other"], *arguments)
+    for argument in arguments:
+        if isinstance(argument, dtype):
+            element = argument
+        elif isinstance(argument, Tensor):
+            element, where = argument._layout.dtype, argument._layout.device
+        elif isinstance(argument, (str, Device)):
+            where = argument
+        elif not isinstance(argument, bool) and argument is not None:
+            raise TypeError(
+                f"to() received an invalid combination of arguments - got ({type(argument).__name__})"
+            )
+    target = creation.chosen_device(where) if where is not None else self._layout.device
+    result = self
+    if target is META and self._layout.device is CPU:
+        given = self._layout
+        result = creation.empty_layout(
+            creation.make_layout(given.shape, given.strides, given.dtype, META)
+        )
+    elif target is CPU and self._layout.device is META:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if element is not None and element is not self._layout.dtype:
+        return functions.convert(result, element)  # type: ignore[no-any-return]
+    return functions.clone(result) if copy and result is self else result
+
+
+def _converting(element: dtype) -> Callable[..., Tensor]:
+    def convert(self: Tensor, memory_format: Any = None) -> Tensor:
+        if self._layout.dtype is element:
+            return self
+        return functions.convert(self, element)  # type: ignore[no-any-return]
+
+    convert.__doc__ = f"The tensor as {element}."
+    return convert
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in another one's dtype."""
+    return to(self, other._layout.dtype)
+
+
+def _bool(self: Tensor) -> bool:
+    count = self._layout.n_elements
+    if count == 1:
+        return bool(conversion.item(self))
+    if count == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    raise RuntimeError(
+        helped(
+            "Boolean value of Tensor with more than one value is ambiguous",
+            given=f"shape {tuple(self._layout.shape)}",
+            fix="use .any() or .all()",
+        )
+    )
+
+
+def _index(self: Tensor) -> int:
+    layout = self._layout
+    if layout.dtype.category > 1 or layout.n_elements != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(conversion.item(self))
+
+
+def _len(self: Tensor) -> int:
+    shape = self._layout.shape
+    if not shape:
+        raise TypeError("len() of a 0-d tensor")
+    return shape[0]
+
+
+def _iter(self: Tensor) -> Iterator[Tensor]:
+    if not self._layout.shape:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(functions.unbind(self, 0))
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    if isinstance(element, (Tensor, int, float, bool, complex)):
+        return bool((self == element).any())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
+
+
+def _rtruediv(self: Tensor, other: Any) -> Tensor:
+    return functions.reciprocal(self) * other  # type: ignore[no-any-return]
+
+
+def _rpow(self: Tensor, other: Any) -> Tensor:
+    return functions.pow(other, self)  # type: ignore[no-any-return]
+
+
+def _array(self: Tensor, wanted: Any = None, copy: Any = None) -> Any:
+    array = conversion.numpy(self)
+    if wanted is not None and array.dtype != wanted:
+        return array.astype(wanted)
+    return array.copy() if copy else array
+
+
+def get_data(self: Tensor) -> Tensor:
+    """The tensor without history and with a version counter of its own."""
+    from flambeau.tensor.tensor import new_tensor
+
+    made = new_tensor(self._storage, self._layout)
+    made._offset = self._offset
+    made._versions = saved.VersionCounter()
+    return made
+
+
+def set_data(self: Tensor, value: Tensor) -> None:
+    """Let the tensor look at another one's memory; its history stays."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    self._storage = value._storage
+    self._layout = value._layout
+    self._offset = value._offset
+    self._segment = None
+
+
+def _T(self: Tensor) -> Tensor:
+    return functions.permute(self, tuple(reversed(range(self._layout.ndim))))  # type: ignore[no-any-return]
+
+
+def _mT(self: Tensor) -> Tensor:
+    if self._layout.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got "
+            f"{self._layout.ndim}-D tensor."
+        )
+    return functions.transpose(self, -2, -1)  # type: ignore[no-any-return]
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Ask for gradients of a leaf, or stop."""
+    members.set_requires_grad(self, requires_grad)
+    return self
+
+
+def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """copy.deepcopy: a leaf with memory of its own."""
+    if id(self) in memo:
+        return memo[id(self)]  # type: ignore[no-any-return]
+    if not members.is_leaf(self):
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    made = functions.clone(self.detach())
+    if type(self) is not Tensor:
+        made = type(self)._from_tensor(made)  # type: ignore[attr-defined]
+    if members.requires_grad(self):
+        members.set_requires_grad(made, True)
+    if self._grad is not None:
+        made.grad = deepcopy(self._grad, memo)
+    for key, value in self.__dict__.items():
+        if not key.startswith("_"):
+            made.__dict__[key] = value
+    memo[id(self)] = made
+    return made  # type: ignore[no-any-return]
+
+
+OPERATORS: dict[str, str] = {
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__rsub__": "rsub", "__mul__": "mul",
+    "__rmul__": "mul", "__truediv__": "div", "__floordiv__": "floor_divide",
+    "__mod__": "remainder", "__pow__": "pow", "__matmul__": "matmul", "__and__": "bitwise_and",
+    "__rand__": "bitwise_and", "__or__": "bitwise_or", "__ror__": "bitwise_or",
+    "__xor__": "bitwise_xor", "__rxor__": "bitwise_xor", "__eq__": "eq", "__ne__": "ne",
+    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__lshift__":
+    "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
+}  # fmt: skip
+UNARY: dict[str, str] = {
+    "__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not",
+}
+INPLACE: dict[str, str] = {
+    "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
+    "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__ipow__": "pow_",
+    "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
+    "__ilshift__": "bitwise_left_shift_", "__irshift__": "bitwise_right_shift_",
+}  # fmt: skip
+CONVERSIONS: dict[str, dtype] = {
+    "bool": dtypes.bool_, "byte": dtypes.uint8, "char": dtypes.int8, "short": dtypes.int16,
+    "int": dtypes.int32, "long": dtypes.int64, "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16, "float": dtypes.float32, "double": dtypes.float64,
+    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+}  # fmt: skip
+
+
+def _operator_method(name: str) -> Callable[[], Any]:
+    return lambda: closures.binary(bindings.binding(name), is_operator=True)
+
+
+def _function_method(name: str) -> Callable[[], Any]:
+    return lambda: getattr(functions, name)
+
+
+def install() -> None:
+    """Put the members on Tensor; run once, at import."""
+    for operator in REGISTRY.values():
+        for name in operator.methods:
+            setattr(Tensor, name, LazyMethod(name, _function_method(operator.name)))
+            if operator.inplace:
+                inplace = operator.name + "_"
+                setattr(Tensor, name + "_", LazyMethod(name + "_", _function_method(inplace)))
+    for name, target in OPERATORS.items():
+        setattr(Tensor, name, LazyMethod(name, _operator_method(target)))
+    for name, target in (UNARY | INPLACE).items():
+        setattr(Tensor, name, LazyMethod(name, _function_method(target)))
+    for name, element in CONVERSIONS.items():
+        setattr(Tensor, name, _converting(element))
+    for function in (
+        size, stride, is_contiguous, contiguous, reshape, data_ptr, to, type_as, requires_grad_,
+    ):  # fmt: skip
+        setattr(Tensor, function.__name__, function)
+    for name, function in {
+        "item": conversion.item, "tolist": conversion.tolist, "numpy": conversion.numpy,
+        "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
+        "__contains__": _contains, "__rtruediv__": _rtruediv, "__rpow__": _rpow,
+        "__array__": _array, "__deepcopy__": deepcopy,
+        "__float__": lambda self: float(conversion.item(self)),
+        "__int__": lambda self: int(conversion.item(self)),
+        "__complex__": lambda self: complex(conversion.item(self)),
+        "dim": lambda self: self._layout.ndim,
+        "ndimension": lambda self: self._layout.ndim,
+        "numel": lambda self: self._layout.n_elements,
+        "nelement": lambda self: self._layout.n_elements,
+        "element_size": lambda self: self._layout.itemsize,
+        "storage_offset": lambda self: self._offset,
+        "is_floating_point": lambda self: self._layout.dtype.is_floating_point,
+        "is_complex": lambda self: self._layout.dtype.is_complex,
+        "is_signed": lambda self: self._layout.dtype.is_signed,
+        "cpu": lambda self, memory_format=None: to(self, "cpu"),
+        "cuda": lambda self, *a, **n: to(self, "cuda"),
+        "get_device": lambda self: -1,
+        "is_pinned": lambda self, device=None: False,
+    }.items():  # fmt: skip
+        setattr(Tensor, name, function)
+    for name, made in {
+        "shape": property(_shape),
+        "dtype": property(lambda self: self._layout.dtype),
+        "device": property(lambda self: self._layout.device),
+        "ndim": property(lambda self: self._layout.ndim),
+        "itemsize": property(lambda self: self._layout.itemsize),
+        "nbytes": property(lambda self: self._layout.n_bytes),
+        "T": property(_T), "mT": property(_mT), "H": property(_mT), "mH": property(_mT),
+        "data": property(get_data, set_data),
+        "requires_grad": property(members.requires_grad, members.set_requires_grad),
+        "grad": property(members.get_grad, members.set_grad, lambda self: members.set_grad(self, None)),
+        "grad_fn": property(members.grad_fn),
+        "is_leaf": property(members.is_leaf),
+        "output_nr": property(members.output_nr),
+        "retains_grad": property(members.retains_grad),
+        "_version": property(saved.version_of),
+        "is_cuda": property(lambda self: False),
+        "is_sparse": property(lambda self: False),
+        "is_quantized": property(lambda self: False),
+        "is_meta": property(lambda self: self._layout.device.type == "meta"),
+        "is_mps": property(lambda self: False), "is_xpu": property(lambda self: False),
+        "is_nested": property(lambda self: False), "is_mkldnn": property(lambda self: False),
+        "names": property(lambda self: (None,) * self._layout.ndim),
+    }.items():  # fmt: skip
+        setattr(Tensor, name, made)

@@ -1,0 +1,106 @@
+"""Tensor: a view of memory with a dtype, a device and a history.
+
+Keeps     a tensor is its storage, layout and offset; everything else about it is derived or rare.
+Touches   engine.view, gradients.
+Not here  methods made from operators (methods.py), indexing, printing, conversion."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Final
+
+from flambeau.base.layout import Layout
+from flambeau.engine.storage import Storage
+from flambeau.engine.view import View
+
+
+class Size(tuple[int, ...]):
+    """Shape of a tensor: a tuple of ints with torch's name and `numel`.
+
+    >>> Size((2, 3)), Size((2, 3)).numel()
+    (torch.Size([2, 3]), 6)
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def numel(self) -> int:
+        """Product of the sizes."""
+        count = 1
+        for size in self:
+            count *= size
+        return count
+
+    def __getitem__(self, key: Any) -> Any:
+        found = tuple.__getitem__(self, key)
+        return Size(found) if isinstance(key, slice) else found
+
+    def __add__(self, other: Any) -> Any:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __mul__(self, count: Any) -> Any:
+        return Size(tuple.__mul__(self, count))
+
+    def __reduce__(self) -> Any:
+        return (Size, (tuple(self),))
+
+
+class Tensor(View):
+    """A multi-dimensional array of one dtype; see the file for what it holds.
+
+    _autograd   None, or gradients.graph's Leaf, Node or Output: what it has of a history
+    _base       the tensor this is a view of, never itself a view, or None
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_autograd", "_base")
+
+    _autograd: Any
+    _base: Any
+    # Rare state: class attributes, kept in the instance's __dict__ where they differ.
+    _grad: Any = None
+    _versions: Any = None
+    _rebased: Any = None
+    _creation: Any = None
+    _view_recipe: Any = None
+    __torch_function__: Any = None
+    # numpy asks Tensor first in `array * tensor`.
+    __array_priority__: float = 1000
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Any:
+        from flambeau.tensor import creation
+
+        return creation.legacy_tensor(cls, *arguments, **named)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+_new: Final = object.__new__
+
+
+def new_tensor(storage: Storage, layout: Layout) -> Tensor:
+    """A tensor over a whole storage, without history."""
+    made = _new(Tensor)
+    made._storage = storage
+    made._layout = layout
+    made._offset = 0
+    made._segment = None
+    made._slot = 0
+    made._autograd = None
+    made._base = None
+    return made
+
+
+_RESULT_TYPES: dict[str, Any] = {}
+
+
+def result_tuple(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    """A named tuple as torch.return_types has it."""
+    kind = _RESULT_TYPES.get(name)
+    if kind is None:
+        kind = collections.namedtuple(name, fields)  # type: ignore[misc]
+        kind.__module__ = "torch.return_types"
+        _RESULT_TYPES[name] = kind
+    return kind(*values)
