@@ -1,0 +1,41 @@
+"""torch.autograd: gradients by name.
+
+Keeps     torch's names and signatures; what they do is in flambeau.gradients.
+Touches   gradients.
+Not here  the graph and the backward pass (gradients/), derivatives (ops/)."""
+
+from __future__ import annotations
+
+from flambeau.autograd import (
+    anomaly_mode,
+    forward_ad,
+    function,
+    functional,
+    grad_mode,
+    graph,
+    variable,
+)
+from flambeau.autograd import (
+    gradcheck as _gradcheck,
+)
+from flambeau.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+from flambeau.autograd.function import Function, NestedIOFunction
+from flambeau.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+from flambeau.autograd.variable import Variable
+from flambeau.gradients.entry import backward, grad
+
+gradcheck = _gradcheck.gradcheck
+gradgradcheck = _gradcheck.gradgradcheck
+
+__all__ = [
+    "Function", "NestedIOFunction", "Variable", "anomaly_mode", "backward", "detect_anomaly",
+    "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck",
+    "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled", "set_multithreading_enabled", "variable",
+]  # fmt: skip

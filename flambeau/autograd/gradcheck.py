@@ -1,0 +1,240 @@
+"""gradcheck and gradgradcheck: gradients against central differences.
+
+Keeps     torch's tolerances, defaults, class of error and first line.
+Touches   gradients (entry, members, modes).
+Not here  the operator suite, which has checks of its own (testing/)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from flambeau.base.errors import helped
+from flambeau.gradients.entry import grad
+from flambeau.gradients.members import requires_grad, set_requires_grad
+from flambeau.gradients.modes import enable_grad, set_mode
+from flambeau.gradients.runtime import RUNTIME
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """Analytical and numerical gradients differ."""
+
+
+def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    found = func(*inputs)
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+def _differentiable(outputs: tuple[Any, ...]) -> list[Any]:
+    return [each for each in outputs if isinstance(each, RUNTIME.tensor) and requires_grad(each)]
+
+
+def _flat_values(tensor: Any) -> list[float]:
+    values: list[float] = tensor.detach().reshape(-1).tolist()
+    return values
+
+
+def _numerical(
+    func: Callable[..., Any], inputs: tuple[Any, ...], position: int, eps: float, n_outputs: int,
+    wanted: list[int],
+) -> list[list[list[float]]]:  # fmt: skip
+    """Per output: rows over the input's elements of central differences."""
+    tensor = inputs[position]
+    blocks: list[list[list[float]]] = [[] for _ in range(n_outputs)]
+    before = set_mode(False)
+    try:
+        flat = tensor.detach().clone().reshape(-1)
+        for index in range(tensor._layout.n_elements):
+            sides = []
+            for step in (eps, -eps):
+                moved = flat.clone()
+                moved[index] = moved[index] + step
+                changed = moved.reshape(tensor._layout.shape)
+                set_requires_grad(changed, True)
+                arguments = (*inputs[:position], changed, *inputs[position + 1 :])
+                with enable_grad():
+                    outputs = _outputs(func, arguments)
+                sides.append([_flat_values(outputs[n]) for n in wanted])
+            for block, up, down in zip(blocks, *sides, strict=True):
+                block.append([(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
+    finally:
+        set_mode(before)
+    return blocks
+
+
+def _analytical(output: Any, inputs: list[Any]) -> list[list[list[float]]]:
+    """Per input: rows over the input's elements of the output's gradients."""
+    layout = output._layout
+    t = RUNTIME.functions
+    columns: list[list[list[float]]] = [[] for _ in inputs]
+    for index in range(layout.n_elements):
+        cotangent = t.zeros((layout.n_elements,), dtype=layout.dtype)
+        cotangent[index] = 1
+        found = grad(output, inputs, cotangent.reshape(layout.shape), retain_graph=True,
+                     allow_unused=True)  # fmt: skip
+        for column, value, each in zip(columns, found, inputs, strict=True):
+            n_elements = each._layout.n_elements
+            column.append([0.0] * n_elements if value is None else _flat_values(value))
+    return [
+        [list(row) for row in zip(*column, strict=True)]
+        if column else [[] for _ in range(each._layout.n_elements)]
+        for column, each in zip(columns, inputs, strict=True)
+    ]  # fmt: skip
+
+
+def _close(first: list[list[float]], second: list[list[float]], atol: float, rtol: float) -> bool:
+    return all(
+        abs(a - n) <= atol + rtol * abs(n) or (a != a and n != n)
+        for row_a, row_n in zip(first, second, strict=True)
+        for a, n in zip(row_a, row_n, strict=True)
+    )
+
+
+def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
+    positions = [n for n, each in enumerate(inputs)
+                 if isinstance(each, RUNTIME.tensor) and requires_grad(each)]  # fmt: skip
+    for n in positions:
+        if inputs[n]._layout.dtype.name != "float64":
+            if inputs[n]._layout.dtype.is_complex:
+                raise NotImplementedError(
+                    helped("gradcheck of complex inputs is not supported",
+                           fix="check the real and imaginary parts as two inputs")
+                )  # fmt: skip
+            warnings.warn(
+                f"Input #{n} requires gradient and is not a double precision floating point or "
+                "complex. This check will likely fail if all the inputs are not of double "
+                "precision floating point or complex. ",
+                stacklevel=4,
+            )
+    if not positions:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the "
+            "them have requires_grad=True."
+        )
+    return positions
+
+
+def _compare(
+    func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float
+) -> None:
+    positions = _check_inputs(inputs)
+    with enable_grad():
+        outputs = _outputs(func, inputs)
+    wanted = [n for n, each in enumerate(outputs)
+              if isinstance(each, RUNTIME.tensor) and requires_grad(each)]  # fmt: skip
+    if not wanted:
+        return
+    differentiated = [inputs[n] for n in positions]
+    analytical = [_analytical(outputs[n], differentiated) for n in wanted]
+    for place, position in enumerate(positions):
+        numerical = _numerical(func, inputs, position, eps, len(wanted), wanted)
+        for block, n in enumerate(wanted):
+            if not _close(analytical[block][place], numerical[block], atol, rtol):
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {n} with respect to input {position},\n"
+                    f"numerical:{_table(numerical[block])}\n"
+                    f"analytical:{_table(analytical[block][place])}\n"
+                )
+
+
+def _table(rows: list[list[float]]) -> str:
+    return "[" + ",\n ".join(str([float(f"{value:.6g}") for value in row]) for row in rows) + "]"
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Whether gradients of func agree with central differences, element by element.
+
+    fast_mode and the checks of details (undefined gradients, determinism, dtypes) are accepted;
+    every element is always compared. Forward mode and batched gradients are refused.
+    """
+    if check_forward_ad or check_batched_grad or check_batched_forward_grad:
+        raise NotImplementedError(
+            helped("forward mode and batched gradients are not supported",
+                   fix="leave check_forward_ad and check_batched_grad False")
+        )  # fmt: skip
+    values = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    try:
+        if check_backward_ad:
+            _compare(func, values, eps, atol, rtol)
+    except RuntimeError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """gradcheck of the gradients themselves, at given or random cotangents."""
+    values = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    positions = [n for n, each in enumerate(values)
+                 if isinstance(each, RUNTIME.tensor) and requires_grad(each)]  # fmt: skip
+    if grad_outputs is None:
+        with enable_grad():
+            outputs = _differentiable(_outputs(func, values))
+        cotangents = tuple([_spread(each) for each in outputs])
+    else:
+        cotangents = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) \
+            else (grad_outputs,)  # fmt: skip
+    n_inputs = len(values)
+
+    def gradients(*arguments: Any) -> Any:
+        inner, outer = arguments[:n_inputs], arguments[n_inputs:]
+        outputs = _differentiable(_outputs(func, inner))
+        found = grad(outputs, [inner[n] for n in positions], list(outer), create_graph=True,
+                     allow_unused=True)  # fmt: skip
+        return tuple([each for each in found if each is not None])
+
+    return gradcheck(
+        gradients, (*values, *cotangents), eps=eps, atol=atol, rtol=rtol,
+        raise_exception=raise_exception, nondet_tol=nondet_tol,
+        check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
+    )  # fmt: skip
+
+
+def _spread(output: Any) -> Any:
+    """A fixed cotangent without symmetries, from -1 to 1."""
+    layout = output._layout
+    t = RUNTIME.functions
+    count = layout.n_elements
+    places = t.arange(count).to(layout.dtype)
+    made = ((places * 0.6180339887498949) % 1.0 * 2 - 1).reshape(layout.shape).detach()
+    set_requires_grad(made, True)
+    return made

@@ -1,0 +1,67 @@
+"""torch's names of nodes: MulBackward0, AddmmBackward0, PowBackward1.
+
+Keeps     a name is worked out when somebody looks, never while recording.
+Touches   nothing.
+Not here  the nodes (graph.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+# Operators whose torch node has another stem.
+_STEMS: Final = {
+    "linear": "Addmm", "true_divide": "Div", "divide": "Div", "multiply": "Mul",
+    "subtract": "Sub", "absolute": "Abs", "negative": "Neg", "contiguous": "Clone",
+    "getitem": "Index", "index_get": "Index", "setitem": "IndexPut", "cross_entropy": "NllLoss",
+    "layer_norm": "NativeLayerNorm", "batch_norm": "NativeBatchNorm", "to": "ToCopy",
+    "group_norm": "NativeGroupNorm", "dropout": "Mul", "log_softmax": "LogSoftmax",
+    "conv1d": "Convolution", "conv2d": "Convolution", "conv3d": "Convolution",
+    "reshape": "View", "flatten": "View", "broadcast_to": "Expand", "t": "T", "convert": "ToCopy",
+    "concat": "Cat", "concatenate": "Cat", "clip": "Clamp", "copy": "Copy", "copy_": "Copy",
+    "movedim": "Permute", "swapaxes": "Transpose", "addcmul": "Addcmul", "addmm": "Addmm",
+}  # fmt: skip
+# Operators whose torch overload for given dims is number 1.
+_BY_DIM: Final = {"sum", "mean", "any", "all", "prod", "norm"}
+_ALWAYS: Final = {"logsumexp": "0", "nll_loss": "0"}
+_FIRST: Final = {"max", "min", "median"}  # with dim 0, over everything 1
+
+
+def node_name(operator: str, layouts: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """The class name torch gives the node of this call.
+
+    >>> node_name("leaky_relu", (), {}), node_name("mul", (), {}), node_name("sum", (), {"dim": 0})
+    ('LeakyReluBackward0', 'MulBackward0', 'SumBackward1')
+    """
+    if operator == "matmul":
+        return _product_name(layouts)
+    stem = _STEMS.get(operator) or "".join(part.capitalize() for part in operator.split("_"))
+    return f"{stem}Backward{_overload(operator, layouts, attributes)}"
+
+
+def _overload(operator: str, layouts: Sequence[Any], attributes: dict[str, Any]) -> int:
+    if operator in _BY_DIM:
+        dim = attributes.get("dim")
+        everything = dim is None or (
+            len(layouts) > 0 and layouts[0] is not None and isinstance(dim, tuple)
+            and len(dim) == len(layouts[0].shape)
+        )  # fmt: skip
+        return 0 if everything else 1
+    if operator in _FIRST:
+        return 1 if attributes.get("dim") is None else 0
+    if operator == "pow":
+        return 1 if len(layouts) > 1 and layouts[1] is not None else 0
+    return 0
+
+
+def _product_name(layouts: Sequence[Any]) -> str:
+    ranks = [len(each.shape) if each is not None else 2 for each in layouts[:2]]
+    if ranks == [1, 1]:
+        return "DotBackward0"
+    if ranks == [2, 2]:
+        return "MmBackward0"
+    if ranks == [2, 1]:
+        return "MvBackward0"
+    if ranks == [1, 2]:
+        return "SqueezeBackward4"
+    return "UnsafeViewBackward0"

@@ -1,0 +1,86 @@
+"""What gradients need from the rooms above them, handed in when tensor/ is imported.
+
+Keeps     gradients import nothing from above; one object holds the hand-ins.
+Touches   base for names of dtypes.
+Not here  the graph itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+_TYPE_NAMES: Final = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
+    "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
+    "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+def _nowhere(site: Any) -> str:
+    return ""
+
+
+def _segment_references(storage: Any) -> int:
+    """An open segment lists each storage it touches once."""
+    return 0 if storage.segment is None else 1
+
+
+class Runtime:
+    """The Tensor class, the module `t` of recorded functions, and two engine services."""
+
+    tensor: type[Any]
+    functions: Any
+    new: Callable[..., Any] = staticmethod(object.__new__)  # Tensor.__new__ is the user's
+    # From modes, which cannot be imported by saved and members since it imports saved.
+    set_mode: Callable[[bool], bool]
+    is_inference_mode: Callable[[], bool]
+
+    def __init__(self) -> None:
+        self.describe: Callable[[Any], str] = _nowhere
+        self.engine_references: Callable[[Any], int] = _segment_references
+
+    def install(
+        self,
+        tensor: type[Any],
+        functions: Any,
+        describe: Callable[[Any], str] | None = None,
+        engine_references: Callable[[Any], int] | None = None,
+    ) -> None:
+        """Called once by tensor/.
+
+        describe           turns a call site into 'file:line in function'
+        engine_references  how many references the engine itself holds to a storage, so that a
+                           gradient nobody else holds can become .grad without a copy
+        """
+        from flambeau.gradients import modes
+
+        self.tensor = tensor
+        self.functions = functions
+        self.set_mode = modes.set_mode
+        self.is_inference_mode = modes.is_inference_mode_enabled
+        if engine_references is not None:
+            self.engine_references = engine_references
+        if describe is not None:
+            self.describe = lambda site: "" if site is None else describe(site)
+
+    def alias(self, tensor: Any) -> Any:
+        """Another Tensor on the same storage, layout and versions, without history."""
+        twin = self.new(self.tensor)
+        twin._storage = tensor._storage
+        twin._layout = tensor._layout
+        twin._offset = tensor._offset
+        twin._segment = None
+        twin._slot = None
+        twin._base = None
+        twin._autograd = None
+        if tensor._versions is not None:
+            twin._versions = tensor._versions
+        return twin
+
+    def type_name(self, layout: Any) -> str:
+        """torch's old name of a layout's tensor type: torch.FloatTensor."""
+        place = "" if layout.device.type == "cpu" else f"{layout.device.type}."
+        return f"torch.{place}{_TYPE_NAMES[layout.dtype.name]}Tensor"
+
+
+RUNTIME: Final = Runtime()
