@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.errors import OutOfMemoryError
 from flambeau.devices.cpu import memory, runner
-from flambeau.engine.plan import Plan, SegmentFacts, plan_segment
 from flambeau.engine.segment import Record, Segment
 from flambeau.engine.storage import Storage
 
 if TYPE_CHECKING:
+    from flambeau.engine.plan import Plan
     from flambeau.engine.stream import Stream
 
 LOCK: Final = threading.RLock()
@@ -41,6 +41,8 @@ class Statistics:
 
 
 STATS: Final = Statistics()
+# Whether results too small for normal numbers become zero (set_flush_denormal), one for all.
+FLUSH_DENORMALS: Final = [False]
 _PLANS: Final[dict[Any, list[Plan]]] = {}
 # Called with (reason, plan, records, seconds or None) after each run; debug.explain sets it.
 OBSERVERS: Final[list[Callable[..., None]]] = []
@@ -107,7 +109,8 @@ class _Run:
         self.storages = storages
         self.blocks = self._allocate(storages, fresh)
         self._bind(segment, storages)
-        self.started = False
+        self.state = runner.take_state()
+        self.is_committed = False
 
     def _allocate(self, storages: list[Storage], fresh: list[bool]) -> list[tuple[Storage, Any]]:
         stored = self.plan.stored
@@ -136,19 +139,26 @@ class _Run:
             self.numbers.append(0)
 
     def finish(self) -> None:
-        """Run to the end and commit."""
+        """Run to the end and commit. After an exception from a signal handler, call it again; the
+        handler itself may have finished the run by touching one of its tensors."""
         plan = self.plan
         if plan.n_kernels:
-            runner.run(plan.program, self.addresses, self.numbers)
+            runner.run(plan.program, self.addresses, self.numbers, FLUSH_DENORMALS[0], self.state)
+        if self.is_committed:
+            return
+        self.is_committed = True
         for storage, block in self.blocks:
             storage.block = block
         self.segment.flushed = self.count
+        runner.give_state(self.state)
         plan.runs += 1
         STATS.segments_flushed += 1
         STATS.records += len(self.records)
         for observer in OBSERVERS:
             observer(self.reason, plan, self.records)
-        _check_error_word(self)
+        if _ERROR_WORD[0]:
+            _ERROR_WORD[0] = 0
+            raise IndexError("index out of range in self")
 
 
 def _plan_for(
@@ -181,6 +191,9 @@ def _plan_for(
         for plan in variants:
             wanted |= plan.stored
         kept = {n for n in range(len(storages)) if wanted >> n & 1}
+    # Planning brings the whole code generator: a process whose plans exist never needs it.
+    from flambeau.engine.plan import SegmentFacts, plan_segment
+
     facts = SegmentFacts(keys, views, [s.n_bytes for s in storages], fresh, kept)
     plan = plan_segment(facts)
     STATS.segments_planned += 1
@@ -191,12 +204,6 @@ def _plan_for(
 
 _ERROR_WORD: Final = array("q", [0])
 _ERROR_WORD_ADDRESS: Final = _ERROR_WORD.buffer_info()[0]
-
-
-def _check_error_word(run: _Run) -> None:
-    if _ERROR_WORD[0]:
-        _ERROR_WORD[0] = 0
-        raise IndexError("index out of range in self")
 
 
 def out_of_memory(n_bytes: int) -> OutOfMemoryError:

@@ -76,6 +76,11 @@ class Stream:
             if segment.records and held_bytes(segment) + n_bytes > HELD_BYTES:
                 run.flush(segment, "memory that only the segment keeps alive")
 
+    def renew(self) -> None:
+        """Start a segment under the present switches; for when they change."""
+        self.synchronize("a switch changed")
+        self.segment = Segment(self, ROOM_BYTES if CONFIG.fuse else 0)
+
     def synchronize(self, reason: str) -> None:
         """Run everything this thread recorded."""
         if self.segment.records:

@@ -73,6 +73,23 @@ class RunState:
 # States not in use. A run takes one out: a signal handler that runs a program in the middle of
 # another gets a state of its own.
 _states: list[RunState] = []
+
+
+def take_state() -> RunState:
+    """A fresh state, reused where one is idle; give it back with `give_state` after the run."""
+    try:
+        state = _states.pop()
+    except IndexError:
+        return RunState()
+    state.words[FINISHED] = 0
+    return state
+
+
+def give_state(state: RunState) -> None:
+    """Let a finished run's state be reused."""
+    _states.append(state)
+
+
 _FIRST_INPUT: Final = 8 * PROGRAM
 _fill: Final = struct.Struct("=7q").pack_into  # PROGRAM .. FLUSH_DENORMALS
 _new_result: Final = tuple.__new__  # a third of the time of RunResult's own constructor
@@ -101,11 +118,7 @@ def run(
     and called again with the same arguments, or be finished by the handler itself."""
     kept = state is not None
     if state is None:
-        try:
-            state = _states.pop()
-            state.words[FINISHED] = 0
-        except IndexError:
-            state = RunState()
+        state = take_state()
     words = state.words
     n_threads = CONFIG.threads or features.usable_cores()
     if n_threads > MAXIMUM_THREADS:

@@ -1,0 +1,7 @@
+"""Why flambeau did what it did: counts, explanations, and the switches as context managers."""
+
+from flambeau.debug.counting import counts
+from flambeau.debug.explaining import explain
+from flambeau.debug.switches import cache_dir, codegen_level, fuse, threads, vector_bits
+
+__all__ = ["cache_dir", "codegen_level", "counts", "explain", "fuse", "threads", "vector_bits"]
