@@ -1,0 +1,173 @@
+"""log, exp, sin, cos and tan in float64, within 0.55 ulp, scalar or four lanes alike.
+
+Keeps     closed formulas over + - * / fma and bits: the same bits on every machine. Each result is
+          a double plus a correction that is added last, which is what leaves hardly more than the
+          error of that addition; callers that go on computing may take both parts.
+Touches   writer.py.
+Not here  float32's Cephes polynomials (normal.py): those follow torch bit by bit instead.
+Source    Reductions and minimax coefficients of fdlibm (Sun Microsystems, 1993)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from flambeau.random.native.writer import Function, Value, like
+
+Pair = tuple[Value, Value]  # a value and its correction
+
+_SQRT_HALF_BITS: Final = 0x3FE6A09E667F3BCD
+_ONE_BITS: Final = 0x3FF0000000000000
+_MANTISSA: Final = 0x000FFFFFFFFFFFFF
+_TWO_52: Final = 2.0**52
+_TWO_52_BITS: Final = 0x4330000000000000
+_ROUNDER: Final = 1.5 * 2.0**52  # adding it leaves an integer in the low bits of the mantissa
+# The high part ends in 32 zero bits: its product with an exponent is exact.
+_LN2_HIGH: Final = 6.93147180369123816490e-01
+_LN2_LOW: Final = 1.90821492927058770002e-10
+_LOG2_E: Final = 1.44269504088896338700e00
+# pi / 2 cut after 40 binary places, then after 41 more: products with small integers are exact.
+_HALF_PI: Final = (
+    float.fromhex("0x1.921fb54442000p+0"),
+    float.fromhex("0x1.a308d31319000p-41"),
+    float.fromhex("0x1.145c06e0e6895p-82"),
+)
+_LOG: Final = (
+    6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
+    2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
+    1.479819860511658591e-01,
+)  # fmt: skip
+_SIN: Final = (
+    -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+    2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
+)  # fmt: skip
+_COS: Final = (
+    4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+    -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
+)  # fmt: skip
+_EXP: Final = (
+    1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040, 1 / 40320, 1 / 362880, 1 / 3628800,
+    1 / 39916800, 1 / 479001600, 1 / 6227020800,
+)  # fmt: skip
+
+
+def polynomial(f: Function, x: Value, coefficients: Sequence[float]) -> Value:
+    """Horner's scheme, lowest power first, each step fused."""
+    total = f.constant(x.type, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        total = f.fma(total, x, coefficient)
+    return total
+
+
+def log_pair(f: Function, x: Value) -> Pair:
+    """Logarithm of a positive normal number, 2 atanh(f / (2 + f)) after taking out 2^k."""
+    bits = x.bits_as(like(x.type, "i64")) + (_ONE_BITS - _SQRT_HALF_BITS)
+    k = ((bits >> 52) | _TWO_52_BITS).bits_as(x.type) - (_TWO_52 + 1023.0)
+    m = ((bits & _MANTISSA) + _SQRT_HALF_BITS).bits_as(x.type)
+    part = m - 1.0
+    divisor = part + 2.0
+    divisor_low = part - (divisor - 2.0)
+    s = part / divisor
+    s_low = (f.fma(-s, divisor, part) - s * divisor_low) / divisor
+    z = s * s
+    rest = f.fma(k, _LN2_LOW, f.fma(s * z, polynomial(f, z, _LOG), s_low + s_low))
+    whole, double = k * _LN2_HIGH, s + s
+    high = whole + double
+    return high, (double - (high - whole)) + rest
+
+
+def log(f: Function, x: Value) -> Value:
+    """Logarithm of a positive normal number or zero."""
+    high, low = log_pair(f, x)
+    return x.equal(0.0).choose(float("-inf"), high + low)
+
+
+def log1p(f: Function, x: Value) -> Value:
+    """log(1 + x) for x > -1: what 1 + x loses comes back as a first-order term."""
+    total = x + 1.0
+    lost = x - (total - 1.0)
+    high, low = log_pair(f, total)
+    return high + (low + lost / total)
+
+
+def exp(f: Function, x: Value, low: Value | None = None) -> Value:
+    """e to the power x + low; overflows to infinity and underflows to zero."""
+    x = (x < -760.0).choose(-760.0, x)
+    x = (x > 720.0).choose(720.0, x)
+    shifted = f.fma(x, _LOG2_E, _ROUNDER)
+    k = shifted - _ROUNDER
+    reduced = f.fma(-k, _LN2_HIGH, x)
+    taken = k * _LN2_LOW
+    r = reduced - taken
+    r_low = (reduced - r) - taken
+    if low is not None:
+        r_low = r_low + low
+    high = r + 1.0
+    lost = r - (high - 1.0)
+    rest = f.fma(r * r, polynomial(f, r, _EXP), f.fma(r_low, r, r_low) + lost)
+    # 2^k in two factors, so that neither overflows where the result does not.
+    integer = like(x.type, "i64")
+    half = f.fma(k, 0.5, _ROUNDER)
+    other = k - (half - _ROUNDER) + _ROUNDER
+    powers = [
+        ((each.bits_as(integer) + 1023) << 52).bits_as(x.type) for each in (half, other)
+    ]
+    return (high + rest) * powers[0] * powers[1]
+
+
+def power(f: Function, base: Value, exponent: Value) -> Value:
+    """base ** exponent for a positive normal base."""
+    whole, rest = log_pair(f, base)
+    high = whole + rest
+    low = rest - (high - whole)
+    product = high * exponent
+    lost = f.fma(high, exponent, -product)
+    return exp(f, product, f.fma(low, exponent, lost))
+
+
+def sine_cosine_pairs(f: Function, angle: Value) -> tuple[Pair, Pair]:
+    """Sine and cosine of an angle within a few turns."""
+    shifted = f.fma(angle, 0.63661977236758134308, _ROUNDER)
+    j = shifted - _ROUNDER
+    quadrant = shifted.bits_as(like(angle.type, "i64"))
+    first = f.fma(-j, _HALF_PI[0], angle)
+    taken = j * _HALF_PI[1]
+    r = first - taken
+    back = r - first
+    r_low = f.fma(-j, _HALF_PI[2], (first - (r - back)) - (taken + back))
+    z = r * r
+    half = z * 0.5
+    sine: Pair = r, f.fma(r * z, polynomial(f, z, _SIN), f.fma(-half, r_low, r_low))
+    cosine_high = 1.0 - half
+    square_low = f.fma(r, r, -z)
+    small = f.fma(-r, r_low, square_low * -0.5)
+    rest = f.fma(z * z, polynomial(f, z, _COS), small)
+    cosine: Pair = cosine_high, ((1.0 - cosine_high) - half) + rest
+    swaps = (quadrant & 1).differs(0)
+    sine_negative = (quadrant & 2).differs(0)
+    cosine_negative = ((quadrant + 1) & 2).differs(0)
+    return (
+        _signed(sine_negative, swaps, cosine, sine),
+        _signed(cosine_negative, swaps, sine, cosine),
+    )
+
+
+def _signed(negative: Value, swaps: Value, swapped: Pair, kept: Pair) -> Pair:
+    high, low = (swaps.choose(s, k) for s, k in zip(swapped, kept, strict=True))
+    return negative.choose(-high, high), negative.choose(-low, low)
+
+
+def tangent(f: Function, angle: Value) -> Value:
+    """Tangent of an angle within a few turns."""
+    (n_high, n_low), (d_high, d_low) = sine_cosine_pairs(f, angle)
+    n, d = n_high + n_low, d_high + d_low
+    n_rest, d_rest = n_low - (n - n_high), d_low - (d - d_high)
+    quotient = n / d
+    missing = f.fma(-quotient, d_rest, f.fma(-quotient, d, n) + n_rest)
+    return quotient + missing / d
+
+
+def polar(f: Function, radius: Value, angle: Value) -> Pair:
+    """radius * cos(angle), radius * sin(angle), cosine and sine rounded first."""
+    sine, cosine = sine_cosine_pairs(f, angle)
+    return radius * (cosine[0] + cosine[1]), radius * (sine[0] + sine[1])
