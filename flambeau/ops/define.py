@@ -30,7 +30,7 @@ from flambeau.base.layout import Layout, contiguous
 from flambeau.base.promotion import BOOL_RESULT, DEFAULT, INT_TO_FLOAT, SAME, Scalar
 
 __all__ = [
-    "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Elementwise", "Inferred",
+    "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound", "Elementwise", "Inferred",
     "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand", "OptionalTensor",
     "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "not_implemented",
     "operator",
@@ -46,6 +46,9 @@ Tensors = Any
 Number = Any
 OptionalNumber = Any
 Sizes = Any
+
+# (operand, "indices.2" for one of a sequence; lowest value; one above the highest; error for a value)
+Bound = tuple[str, int, int, Callable[[int], Exception]]
 
 OPERAND_KINDS: Final = frozenset(
     ("Layout", "Tensor", "Operand", "OptionalTensor", "OptionalOperand", "Tensors", "Number",
@@ -116,6 +119,10 @@ class Operator:
     def lower(self, b: Any, *operands: Any, **attributes: Any) -> Any:
         """The outputs as values of the lowering builder `b`."""
         raise NotImplementedError
+
+    def bounds(self, *operands: Any, **attributes: Any) -> list[Bound]:
+        """Values that index operands may have; called as infer is."""
+        return []
 
     def samples(self, s: Any) -> list[Any]:
         """Argument lists for the tests, made by `s` (ops/samples.py)."""
