@@ -35,11 +35,10 @@ def half_bits(value: float, of: dtype) -> int:
             return int(struct.unpack("<h", struct.pack("<e", rounded))[0])
         except OverflowError:
             return 0x7C00 if rounded > 0 else 0xFC00 - 0x10000
-    bits = int(struct.unpack("<I", single)[0])
     if value != value:
-        bits = 0x7FC0
-    else:
-        bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+        return 0x7FC0
+    bits = int(struct.unpack("<I", single)[0])
+    bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
     return bits - 0x10000 if bits >> 15 else bits
 
 

@@ -29,6 +29,13 @@ kind "columns":  one phase. Reduces the dimension before the inner one. The loop
 kind "column_blocks": as columns, but units = rows x column blocks x blocks of 128 reduced rows;
                  phase.row stores partials (accesses with one more outer dim, the block number).
 
+Leaves. "index" is an int64 position: value d < n_outer in outer dim d; in rows and blocks, n_outer
+along inner (in the whole row, not in a block of it); in columns kinds, n_outer in the reduced
+dimension and n_outer + 1 along inner. "load" in phase.row of a columns kind reads reduced position
+0. Scalars of a row (row_level loads, what was reduced, indices of gathers that depend on these
+alone) are read when the phase that first needs them begins, once per row; what only depends on
+numbers, once per call.
+
 Run-time arguments, one 64-bit word each, in this order (see Nest.argument_names):
     inner size; inner_block; reduced size (columns kinds only)
     size of each outer dimension
@@ -36,7 +43,9 @@ Run-time arguments, one 64-bit word each, in this order (see Nest.argument_names
         more, for the block number); reduced stride in bytes (columns kinds, unless row_level);
         inner stride in bytes if inner == "strided"; for a gather: stride in bytes of the index,
         number of valid indices, address of the error word
-    for each number: its bits (integers as int64, float32 in the low half, float64)
+    for each number: its bits (integers and bool as int64, narrower floats in the low bytes)
+
+Scratch: Nest.scratch_bytes, 64-byte aligned, private to the thread; what it holds is not kept.
 """
 
 from __future__ import annotations
@@ -65,10 +74,13 @@ class Access:
     inner      "unit" (stride = itemsize), "zero" (same element for the whole row), "strided"
                (run-time stride: loads gather lane by lane, index clamped to the row's end)
     row_level  the access does not depend on inner (nor, in columns kinds, on the reduced
-               dimension): loaded once per row, or stored in phase.row
+               dimension): loaded once per row, or stored in phase.row. In columns kinds
+               phase.row stores along inner whatever row_level says; there it only means that
+               no reduced stride is among the arguments.
     index      for a gather: int64 expression (over other accesses of the nest); the address is
                base + sum(stride * dims) + index_stride * index. An index outside [0, bound)
-               sets the error word to 1 + this access's number and reads element 0.
+               sets the error word to 1 + this access's number and reads index 0; of a store
+               (one lane after the other, in order), it sets the word and stores nothing.
     """
 
     dtype: dtype
@@ -96,13 +108,22 @@ class Keep:
 @dataclass(frozen=True)
 class Reduce:
     """Fold `value` over the loop into reduction `number` (leaf "reduced" with that value).
+    Numbers are distinct within a nest.
 
     argmax and argmin give int64 positions in the reduced dimension, first of equals, first NaN.
-    max and min propagate NaN. any and all take and give bool. sum and prod accumulate in
+    max and min propagate NaN, -0 < +0. any and all take and give bool. In blocks kinds positions
+    are those in the whole reduced dimension. sum and prod accumulate in
     value.dtype by the numeric contract: lane l of 32 takes elements l, l + 32, ... of a block of
     1024 in order from +0 (1 for prod); lanes fold by halves (l + (l + 16), then 8, 4, 2, 1); blocks
     fold by a binary counter in order. In columns kinds: 128 rows in order from +0, then the same
     counter over blocks.
+
+    The counter: partials of 2**i blocks are kept, at most one of each size. A block's value v takes
+    the most recent partial p while it has v's size: v = p + v. After the last block v takes all
+    that are left, most recent first. tree_sum and tree_prod fold the elements of the loop (along
+    inner, or the reduced dimension in columns kinds) as the values of successive blocks, so that
+    folding the stored partials of a blocks kind gives the bits of the whole; no elements give
+    the identity. They share their phase with nothing else.
     """
 
     number: int
@@ -194,9 +215,7 @@ class Nest:
 
     def scratch_bytes(self, inner_size: int) -> int:
         """Bytes of scratch a kernel call needs: every row has room for one step past its end."""
-        return sum(
-            ((inner_size + LANES) * of.itemsize + 63) & -64 for of in self.scratch
-        )
+        return sum(((inner_size + LANES) * of.itemsize + 63) & -64 for of in self.scratch)
 
     @cached_property
     def row_stores(self) -> frozenset[int]:

@@ -20,8 +20,8 @@ from flambeau.codegen.nest_text_reduce import (
     Counter,
     Reducer,
     State,
-    hold,
     held_state,
+    hold,
     reader_into,
 )
 from flambeau.codegen.nest_text_scopes import (
@@ -250,9 +250,7 @@ class ColumnsText:
         fresh = self.frame.module.fresh
         return tuple(Operand("%" + fresh("acc"), each.dtype) for each in state)
 
-    def _phis(
-        self, names: list[list[State]], *sources: tuple[list[list[State]], str]
-    ) -> list[str]:
+    def _phis(self, names: list[list[State]], *sources: tuple[list[list[State]], str]) -> list[str]:
         type_of = reader_into(self.frame, [], self.lanes).type_of
         lines = []
         for u, states in enumerate(names):

@@ -198,9 +198,7 @@ class Frame:
             code.do(f"store i64 {unit}, ptr {self._unit}")
             self._next_row(code, unit)
 
-    def _write_merged_units(
-        self, code: Code, body: Callable[[Code, str, str, str], None]
-    ) -> None:
+    def _write_merged_units(self, code: Code, body: Callable[[Code, str, str, str], None]) -> None:
         """Neighbouring blocks of one row are one range along inner."""
         size, width = self.word("inner_size"), self.word("inner_block")
         if not self.nest.n_outer:

@@ -194,9 +194,7 @@ class RowsText:
 
     def _phi_names(self, turns: Turns) -> Turns:
         fresh = self.frame.module.fresh
-        return [
-            tuple(Operand("%" + fresh("acc"), each.dtype) for each in state) for state in turns
-        ]
+        return [tuple(Operand("%" + fresh("acc"), each.dtype) for each in state) for state in turns]
 
     def _phis(self, names: list[Turns], *sources: tuple[list[Turns], str]) -> list[str]:
         type_of = reader_into(self.frame, [], self.lanes).type_of

@@ -146,8 +146,13 @@ class Scope:
         # The low bytes of the word, whatever its dtype.
         return reader.operand(f"load {SCALAR_TYPES[of]}, ptr {address}", of)
 
+    def base(self, number: int) -> str:
+        """Address of access `number` at the start of what this scope covers, neither inner nor
+        the index of a gather counted."""
+        raise NotImplementedError
+
     def pointer(self, number: int) -> str:
-        """Address of access `number` at the start of what this scope covers, inner excluded."""
+        """As base, and with the index of a gather where this scope knows it."""
         raise NotImplementedError
 
 
@@ -160,22 +165,21 @@ def broadcast(reader: LlvmReader, text: str, scalar: str, lanes: int) -> str:
     )
 
 
-def checked_index(scope: Scope, number: int) -> str:
-    """Scalar index of a gather, 0 where it is out of range, which the error word then tells."""
+def checked_index(scope: Scope, number: int) -> tuple[str, str]:
+    """Scalar index of a gather, 0 where it is out of range, which the error word then tells;
+    and the i1 that says so."""
     frame, reader = scope.frame, scope.reader
     index = frame.nest.accesses[number].index
     assert index is not None
     text = scope.value(index).text
     bad = reader.emit(f"icmp uge i64 {text}, {frame.word(f'index_bound.{number}')}")
     tell_error(frame, reader, number, bad)
-    return reader.emit(f"select i1 {bad}, i64 0, i64 {text}")
+    return reader.emit(f"select i1 {bad}, i64 0, i64 {text}"), bad
 
 
 def tell_error(frame: Frame, reader: LlvmReader, number: int, bad: str) -> None:
     """Sets the error word of a gather when the i1 `bad` holds; a select, so no block ends."""
-    where = reader.emit(
-        f"select i1 {bad}, ptr {frame.word(f'error.{number}')}, ptr {frame.sink()}"
-    )
+    where = reader.emit(f"select i1 {bad}, ptr {frame.word(f'error.{number}')}, ptr {frame.sink()}")
     reader.lines.append(f"  store i64 {number + 1}, ptr {where}")
 
 
@@ -202,23 +206,26 @@ class RowScope(Scope):
             found = self._starts[number] = self.reader.emit(f"load ptr, ptr {slots[number]}")
         return found
 
+    def base(self, number: int) -> str:
+        found = self.start(number)
+        if number in self.frame.nest.row_stores and self.part:
+            stride = self.frame.word(f"block_stride.{number}")
+            moved = self.reader.emit(f"mul i64 {self.part}, {stride}")
+            found = self.reader.emit(f"getelementptr i8, ptr {found}, i64 {moved}")
+        return found
+
     def pointer(self, number: int) -> str:
         found = self._pointers.get(number)
         if found is None:
-            found = self.start(number)
             frame = self.frame
-            if number in frame.nest.row_stores and self.part:
-                moved = self.reader.emit(
-                    f"mul i64 {self.part}, {frame.word(f'block_stride.{number}')}"
-                )
-                found = self.reader.emit(f"getelementptr i8, ptr {found}, i64 {moved}")
+            found = self.base(number)
             index = frame.nest.accesses[number].index
             if index is not None and self.levels.of(index) <= ROW:
-                moved = checked_index(self, number)
-                moved = self.reader.emit(
-                    f"mul i64 {moved}, {frame.word(f'index_stride.{number}')}"
-                )
+                moved, bad = checked_index(self, number)
+                moved = self.reader.emit(f"mul i64 {moved}, {frame.word(f'index_stride.{number}')}")
                 found = self.reader.emit(f"getelementptr i8, ptr {found}, i64 {moved}")
+                if number in frame.nest.row_stores:
+                    found = self.reader.emit(f"select i1 {bad}, ptr {frame.sink()}, ptr {found}")
             self._pointers[number] = found
         return found
 
@@ -248,23 +255,29 @@ class StepScope(Scope):
         self.position = position
         self._pointers: dict[int, str] = {}
 
+    def base(self, number: int) -> str:
+        return self._moved(number, self.row.base(number))
+
     def pointer(self, number: int) -> str:
         found = self._pointers.get(number)
-        if found is not None:
-            return found
-        frame, reader = self.frame, self.reader
-        access = frame.nest.accesses[number]
-        found = self.row.pointer(number)
-        if self.position and not access.row_level:
-            stride = frame.word(f"reduced_stride.{number}")
-            moved = reader.emit(f"mul i64 {self.position}, {stride}")
-            found = reader.emit(f"getelementptr i8, ptr {found}, i64 {moved}")
-        if access.index is not None and self.levels.of(access.index) == STEP:
-            moved = checked_index(self, number)
-            moved = reader.emit(f"mul i64 {moved}, {frame.word(f'index_stride.{number}')}")
-            found = reader.emit(f"getelementptr i8, ptr {found}, i64 {moved}")
-        self._pointers[number] = found
+        if found is None:
+            found = self._moved(number, self.row.pointer(number))
+            index = self.frame.nest.accesses[number].index
+            if index is not None and self.levels.of(index) == STEP:
+                where, _ = checked_index(self, number)
+                stride = self.frame.word(f"index_stride.{number}")
+                moved = self.reader.emit(f"mul i64 {where}, {stride}")
+                found = self.reader.emit(f"getelementptr i8, ptr {found}, i64 {moved}")
+            self._pointers[number] = found
         return found
+
+    def _moved(self, number: int, start: str) -> str:
+        """An address moved to this position of the reduced dimension."""
+        if not self.position or self.frame.nest.accesses[number].row_level:
+            return start
+        stride = self.frame.word(f"reduced_stride.{number}")
+        moved = self.reader.emit(f"mul i64 {self.position}, {stride}")
+        return self.reader.emit(f"getelementptr i8, ptr {start}, i64 {moved}")
 
     def leaf(self, leaf: Expression) -> Operand:
         if leaf.word == "index":
@@ -405,8 +418,9 @@ class VectorScope(Scope):
             addresses.append(reader.emit(f"getelementptr i8, ptr {starts[lane]}, i64 {moved}"))
         return addresses
 
-    def checked_indices(self, number: int) -> str:
-        """Indices of a gather, 0 where out of range; the error word tells of valid lanes."""
+    def checked_indices(self, number: int, otherwise: int = 0) -> str:
+        """Indices of a gather, `otherwise` where out of range; the error word tells of valid
+        lanes."""
         reader, frame = self.reader, self.frame
         index = frame.nest.accesses[number].index
         assert index is not None
@@ -419,8 +433,8 @@ class VectorScope(Scope):
         mask = reader.emit(f"bitcast {bools} {told} to i{reader.lanes}")
         some = reader.emit(f"icmp ne i{reader.lanes} {mask}, 0")
         tell_error(frame, reader, number, some)
-        zeros = reader.splat("0", "i64")
-        return reader.emit(f"select {bools} {bad}, {longs} {zeros}, {longs} {indices}")
+        instead = reader.splat(str(otherwise), "i64")
+        return reader.emit(f"select {bools} {bad}, {longs} {instead}, {longs} {indices}")
 
 
 def iota(scalar: str, lanes: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from flambeau.codegen.llvm_reader import Operand
 from flambeau.codegen.nest_text_frame import Code, Frame, memory_type, to_memory
-from flambeau.codegen.nest_text_scopes import VECTOR, VectorScope
+from flambeau.codegen.nest_text_scopes import VectorScope
 
 
 class VectorStore:
@@ -27,10 +27,9 @@ class VectorStore:
         gathered = frame.nest.accesses[access].index is not None
         self.by_lane = gathered or frame.nest.accesses[access].inner != "unit"
         assert scope.outer is not None
-        self.start = scope.outer.pointer(access)
-        self.indices = ""
-        if gathered and scope.levels.of_index(access) == VECTOR:
-            self.indices = scope.checked_indices(access)
+        self.start = scope.outer.base(access)
+        # -1 where out of range: such a lane is not stored.
+        self.indices = scope.checked_indices(access, -1) if gathered else ""
 
     def address(self, code: Code) -> str:
         """Where the first lane goes (unit stores)."""
@@ -107,6 +106,8 @@ def store_by_lane(code: Code, frame: Frame, stores: list[VectorStore], left: str
             index = code.value(f"load i64, ptr {where}")
             moved = code.value(f"mul i64 {index}, {frame.word(f'index_stride.{each.access}')}")
             address = code.value(f"getelementptr i8, ptr {address}, i64 {moved}")
+            bad = code.value(f"icmp slt i64 {index}, 0")
+            address = code.value(f"select i1 {bad}, ptr {frame.sink()}, ptr {address}")
         source = code.value(f"getelementptr {each.scalar}, ptr {slot}, i64 {lane}")
         one = code.value(f"load {each.scalar}, ptr {source}, align 1")
         code.do(f"store {each.scalar} {one}, ptr {address}, align 1")

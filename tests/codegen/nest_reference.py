@@ -35,8 +35,8 @@ class Buffer:
         self.dtype = values.dtype
         self.n_bytes = values.nbytes
         self.raw = np.full(values.nbytes + 2 * GUARD, 0xAB, np.uint8)
-        self.raw[GUARD : GUARD + values.nbytes] = np.ascontiguousarray(values).reshape(-1).view(
-            np.uint8
+        self.raw[GUARD : GUARD + values.nbytes] = (
+            np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         )
 
     @property
@@ -133,9 +133,9 @@ def run_native(problem: Problem, bits: int, cuts: list[int] | None = None) -> li
     array = (ctypes.c_uint64 * max(1, len(words)))(*(w & (2**64 - 1) for w in words))
     scratch = np.zeros(nest.scratch_bytes(problem.inner) + 256, np.uint8)
     start = (scratch.ctypes.data + 63) & -64
-    call = ctypes.CFUNCTYPE(
-        None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
-    )(address)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(
+        address
+    )
     edges = [0, *(cuts or []), problem.n_units()]
     ranges = list(itertools.pairwise(sorted(edges)))
     for begin, end in reversed(ranges) if cuts else ranges:
@@ -254,8 +254,11 @@ class Interpreter:
         self.kept: dict[int, np.ndarray] = {}
         self.errors = [0] * len(problem.nest.accesses)
 
-    def positions(self, number: int, at: np.ndarray, step: int, row_store: bool) -> np.ndarray:
-        """Element numbers in the access's buffer for positions `at` along inner."""
+    def positions(
+        self, number: int, at: np.ndarray, step: int, row_store: bool, otherwise: int = 0
+    ) -> np.ndarray:
+        """Element numbers in the access's buffer for positions `at` along inner; `otherwise`
+        counts as the index of a gather where it is out of range."""
         access, bound = self.nest.accesses[number], self.problem.bindings[number]
         where = np.full(len(at), bound.offset, np.int64)
         where += sum(s * i for s, i in zip(bound.outer, self.row, strict=True))
@@ -263,16 +266,18 @@ class Interpreter:
             where += step * bound.reduced
         if row_store:
             where += self.part * bound.block
-        if access.inner != "zero" and not (access.row_level and not row_store):
-            where += at * (bound.inner if access.inner == "strided" else 1)
-        elif row_store and self.columns and access.inner != "zero":
+        # What phase.row stores in a columns nest runs along inner, whatever row_level says.
+        along_inner = not access.row_level or (row_store and self.columns)
+        if access.inner != "zero" and along_inner:
             where += at * (bound.inner if access.inner == "strided" else 1)
         if access.index is not None:
             indices = self.value(access.index, at, step, {})
             bad = (indices < 0) | (indices >= bound.bound)
             if bad.any():
                 self.errors[number] = number + 1
-            where += np.where(bad, 0, indices) * bound.index_stride
+            where = np.where(
+                bad & (otherwise < 0), -1, where + np.where(bad, 0, indices) * bound.index_stride
+            )
         return where
 
     def value(
@@ -315,7 +320,7 @@ class Interpreter:
             return words[e.word](*a)
 
     def store(self, access: int, where: np.ndarray, values: np.ndarray) -> None:
-        self.problem.bindings[access].buffer.values[where] = values
+        self.problem.bindings[access].buffer.values[where[where >= 0]] = values[where >= 0]
 
     def run(self, phase: Phase, first: int, stop: int) -> None:
         """One phase over positions [first, stop) along inner."""
@@ -324,17 +329,15 @@ class Interpreter:
         values = [self.value(each.value, at, 0, memo) for each in phase.loop]
         for each, found in zip(phase.loop, values, strict=True):
             if isinstance(each, Store):
-                self.store(each.access, self.positions(each.access, at, 0, False), found)
+                self.store(each.access, self.positions(each.access, at, 0, False, -1), found)
             elif isinstance(each, Keep):
                 self.kept[each.scratch] = found
             elif isinstance(each, Reduce):
-                self.reduced[each.number] = reduce(
-                    each.kind, found, each.value.dtype, False, first
-                )
+                self.reduced[each.number] = reduce(each.kind, found, each.value.dtype, False, first)
         one = np.zeros(1, np.int64)
         rows = [self.value(each.value, one, 0, {}) for each in phase.row]
         for each, found in zip(phase.row, rows, strict=True):
-            self.store(each.access, self.positions(each.access, one, 0, True), found)
+            self.store(each.access, self.positions(each.access, one, 0, True, -1), found)
 
     def run_columns(self, phase: Phase, first: int, stop: int, lo: int, hi: int) -> None:
         """The phase of a columns nest over columns [first, stop), reduced positions [lo, hi)."""
@@ -345,7 +348,7 @@ class Interpreter:
             for s, each in enumerate(phase.loop):
                 found[s].append(self.value(each.value, at, step, memo))
                 if isinstance(each, Store):
-                    where = self.positions(each.access, at, step, False)
+                    where = self.positions(each.access, at, step, False, -1)
                     self.store(each.access, where, found[s][-1])
         for s, each in enumerate(phase.loop):
             if isinstance(each, Reduce):
@@ -356,7 +359,7 @@ class Interpreter:
                 )
         memo = {}
         for each in phase.row:
-            where = self.positions(each.access, at, 0, True)
+            where = self.positions(each.access, at, 0, True, -1)
             self.store(each.access, where, self.value(each.value, at, 0, memo))
 
 

@@ -71,11 +71,26 @@ def evaluate(
         arrays.append(padded)
     arrays.append(np.zeros(count + 64, NUMPY[result]))
     words = (ctypes.c_int64 * len(arrays))(*(each.ctypes.data for each in arrays))
-    call = ctypes.CFUNCTYPE(
-        None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
-    )(address)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(
+        address
+    )
     call(ctypes.addressof(words), 0, count, None)
     return arrays[-1][:count]
+
+
+def named(word: str, *literals: Any, literal_first: bool = False) -> Callable[..., Any]:
+    """The formula that applies one word, with literals after (or before) the operands."""
+    if literal_first:
+        return lambda k, *operands: getattr(k, word)(*literals, *operands)
+    return lambda k, *operands: getattr(k, word)(*operands, *literals)
+
+
+def through_float32(of: dtype) -> Callable[..., Any]:
+    return lambda k, x: k.convert(k.convert(x, dtypes.float32), of)
+
+
+def literal_of(value: float, of: dtype) -> Callable[..., Any]:
+    return lambda k, x: k.select(x, k.constant(value, of), k.constant(0, of))
 
 
 def same(found: np.ndarray, expected: np.ndarray) -> None:
@@ -123,13 +138,13 @@ def test_float_arithmetic(of: dtype, lanes: int) -> None:
         expected = {"add": a + b, "sub": a - b, "mul": a * b, "div": a / b,
                     "copysign": np.copysign(a, b)}  # fmt: skip
     for word, answer in expected.items():
-        found = evaluate(lambda k, x, y: getattr(k, word)(x, y), of, [(of, a), (of, b)], lanes)
+        found = evaluate(named(word), of, [(of, a), (of, b)], lanes)
         same(found, answer)
     with np.errstate(all="ignore"):
         single = {"neg": -a, "abs": np.abs(a), "sqrt": np.sqrt(a), "rint": np.rint(a),
                   "floor": np.floor(a), "ceil": np.ceil(a), "trunc": np.trunc(a)}  # fmt: skip
     for word, answer in single.items():
-        same(evaluate(lambda k, x: getattr(k, word)(x), of, [(of, a)], lanes), answer)
+        same(evaluate(named(word), of, [(of, a)], lanes), answer)
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -153,8 +168,11 @@ def test_extremes_propagate_nan_and_order_zeros(of: dtype, lanes: int) -> None:
     for limit in (0.0, -0.0, 1.0, -2.5, math.inf, -math.inf, math.nan):
         low = [smallest(x, limit) for x in values]
         high = [-smallest(-x, -limit) for x in values]
-        same(evaluate(lambda k, x: k.min(x, limit), of, [(of, values)], lanes), np.array(low))
-        same(evaluate(lambda k, x: k.max(limit, x), of, [(of, values)], lanes), np.array(high))
+        same(evaluate(named("min", limit), of, [(of, values)], lanes), np.array(low))
+        same(
+            evaluate(named("max", limit, literal_first=True), of, [(of, values)], lanes),
+            np.array(high),
+        )
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -179,9 +197,7 @@ def test_comparisons(of: dtype, lanes: int) -> None:
     a, b = np.array(left, NUMPY[of]), np.array(right, NUMPY[of])
     expected = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}
     for word, answer in expected.items():
-        found = evaluate(
-            lambda k, x, y: getattr(k, word)(x, y), dtypes.bool_, [(of, a), (of, b)], lanes
-        )
+        found = evaluate(named(word), dtypes.bool_, [(of, a), (of, b)], lanes)
         same(found, answer)
     nan = np.isnan(a) if of.is_floating_point else np.zeros(len(a), bool)
     same(evaluate(lambda k, x: k.isnan(x), dtypes.bool_, [(of, a)], lanes), nan)
@@ -205,27 +221,23 @@ def test_integer_words(of: dtype, lanes: int) -> None:
     }  # fmt: skip
     for word, rule in rules.items():
         expected = [wrap(rule(a, b), of) for a, b in zip(left, right, strict=True)]
-        found = evaluate(
-            lambda k, x, y: getattr(k, word)(x, y), of, [(of, left), (of, right)], lanes
-        )
+        found = evaluate(named(word), of, [(of, left), (of, right)], lanes)
         same(found, np.array(expected, NUMPY[of]))
     singles: dict[str, Callable[[int], int]] = {
         "neg": lambda a: -a, "abs": abs, "not_": lambda a: ~a,
     }  # fmt: skip
     for word, alone in singles.items():
         expected = [wrap(alone(a), of) for a in left]
-        found = evaluate(lambda k, x: getattr(k, word)(x), of, [(of, left)], lanes)
+        found = evaluate(named(word), of, [(of, left)], lanes)
         same(found, np.array(expected, NUMPY[of]))
     for divisor in {3, 7, 1 << (of.n_bits - 2), 1, 0, wrap(-1, of)}:
         for word, rule in (("quotient", quotient), ("modulo", modulo)):
             expected = [wrap(rule(a, divisor), of) for a in left]
-            found = evaluate(
-                lambda k, x: getattr(k, word)(x, divisor), of, [(of, left)], lanes
-            )
+            found = evaluate(named(word, divisor), of, [(of, left)], lanes)
             same(found, np.array(expected, NUMPY[of]))
 
 
-@pytest.mark.parametrize("lanes", (16,))
+@pytest.mark.parametrize("lanes", [16])
 @pytest.mark.parametrize("of", [dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64], ids=str)
 def test_division_of_random_integers(of: dtype, lanes: int) -> None:
     generator = np.random.default_rng(of.n_bits)
@@ -261,11 +273,11 @@ def test_shifts_past_the_width(of: dtype, lanes: int) -> None:
     for word in ("shift_left", "shift_right", "shift_right_logical"):
         expected = [shifted(word, a, n) for a, n in zip(values, steps, strict=True)]
         inputs = [(of, values), (of, steps)]
-        found = evaluate(lambda k, x, n: getattr(k, word)(x, n), of, inputs, lanes)
+        found = evaluate(named(word), of, inputs, lanes)
         same(found, np.array(expected, NUMPY[of]))
         for n in counts:
             expected = [shifted(word, a, n) for a in values]
-            found = evaluate(lambda k, x: getattr(k, word)(x, n), of, [(of, values)], lanes)
+            found = evaluate(named(word, n), of, [(of, values)], lanes)
             same(found, np.array(expected, NUMPY[of]))
 
 
@@ -275,7 +287,7 @@ def test_bool_words(lanes: int) -> None:
     a, b = np.array([0, 0, 1, 1], bool), np.array([0, 1, 0, 1], bool)
     expected = {"and_": a & b, "or_": a | b, "xor": a ^ b, "min": a & b, "max": a | b}
     for word, answer in expected.items():
-        same(evaluate(lambda k, x, y: getattr(k, word)(x, y), of, [(of, a), (of, b)], lanes), answer)
+        same(evaluate(named(word), of, [(of, a), (of, b)], lanes), answer)
     same(evaluate(lambda k, x: k.not_(x), of, [(of, a)], lanes), ~a)
     numbers = np.array([1.5, 2.5, -3.0, 4.0], np.float32)
     found = evaluate(lambda k, c, x: k.select(c, x, -1), dtypes.float32,
@@ -332,7 +344,7 @@ def test_conversions(source: dtype, lanes: int) -> None:
             if result.is_complex or result is source:
                 continue
             found = evaluate(
-                lambda k, x: k.convert(x, result), result, [(source, stored(values, source))], lanes
+                named("convert", result), result, [(source, stored(values, source))], lanes
             )
             expected = stored([converted(each, source, result) for each in values], result)
             if result is dtypes.bfloat16:  # compare the numbers, so that NaN is NaN
@@ -363,9 +375,7 @@ def test_every_half_survives_a_round_trip(lanes: int) -> None:
     bits = np.arange(65536, dtype=np.uint16)
     for of in (dtypes.float16, dtypes.bfloat16):
         given = bits.view(np.float16) if of is dtypes.float16 else bits
-        found = evaluate(
-            lambda k, x: k.convert(k.convert(x, dtypes.float32), of), of, [(of, given)], lanes
-        ).view(np.uint16)
+        found = evaluate(through_float32(of), of, [(of, given)], lanes).view(np.uint16)
         exponent, mantissa = (0x7C00, 0x3FF) if of is dtypes.float16 else (0x7F80, 0x7F)
         nan = (bits & exponent == exponent) & (bits & mantissa != 0)
         assert np.array_equal(found[~nan], bits[~nan])
@@ -377,8 +387,7 @@ def test_literals_round_as_convert_does() -> None:
              for value in examples(dtypes.float32)]  # fmt: skip
     with np.errstate(all="ignore"):
         for of, value in cases:
-            formula = lambda k, x: k.select(x, k.constant(value, of), k.constant(0, of))  # noqa: B023, E731
-            found = evaluate(formula, of, [(dtypes.bool_, [True])], 16)
+            found = evaluate(literal_of(value, of), of, [(dtypes.bool_, [True])], 16)
             wanted = stored([converted(value, dtypes.float32, of)], of)
             if math.isnan(value):
                 continue

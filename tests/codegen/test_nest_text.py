@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.codegen.nest_reference import NUMPY, Binding, Buffer, Problem, check, run_native, same_bits
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
@@ -15,9 +14,18 @@ from flambeau.codegen import nest_text
 from flambeau.codegen.loops import Access, Keep, Nest, Phase, Reduce, Store
 from flambeau.codegen.vocabulary import BUILDER as k
 from flambeau.codegen.vocabulary import Expression, expression
+from tests.codegen.nest_reference import (
+    NUMPY,
+    Binding,
+    Buffer,
+    Problem,
+    check,
+    run_native,
+    same_bits,
+)
 
 F32, F64, I64, BOOL = dtypes.float32, dtypes.float64, dtypes.int64, dtypes.bool_
-SIZES = [*range(0, 71), *range(1000, 1101, 7), 1023, 1024, 1025, 2047, 2048, 2049, 2050]
+SIZES = [*range(71), *range(1000, 1101, 7), 1023, 1024, 1025, 2047, 2048, 2049, 2050]
 ALL = [each for each in dtypes.ALL if not each.is_complex]
 
 
@@ -166,17 +174,43 @@ def test_gather_of_elements(inner_kind: str) -> None:
         check(Problem(nest, inner, bindings, (3,), inner_block=1024))
 
 
-def test_scatter_of_elements() -> None:
+@pytest.mark.parametrize("broken", [False, True])
+def test_scatter_of_elements(broken: bool) -> None:
+    """A lane whose index is out of range is told of and not stored."""
     accesses = (Access(I64), Access(F32, "zero", index=load(0, I64)), Access(F32))
     nest = Nest("rows", 0, accesses, (Phase((Store(1, load(2)),)),))
     for size in (1, 17, 64, 75):
         order = np.random.default_rng(1).permutation(size)
+        if broken:
+            order[size // 2] = size
+            order[0] = -1
         bindings = [
             Binding(Buffer(order)),
             Binding(buffer(F32, size), index_stride=1, bound=size),
             Binding(buffer(F32, size, 1)),
         ]
         check(Problem(nest, size, bindings, inner_block=32))
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_scatter_of_rows(broken: bool) -> None:
+    """target[idx[row], :] = source[row, :], and last[idx[row]] = sum of the row."""
+    scattered = Access(F32, row_level=True, index=load(0, I64))
+    accesses = (Access(I64, row_level=True), gather(load(0, I64)), Access(F32), scattered)
+    loop = (Store(1, load(2)), Reduce(0, "sum", load(2)))
+    nest = Nest("rows", 1, accesses, (Phase(loop, (Store(3, leaf("reduced", 0, F32)),)),))
+    for inner in (1, 16, 40):
+        indices = np.array([3, 0, 4, 1], np.int64)
+        if broken:
+            indices[1] = 5
+            indices[3] = -1
+        bindings = [
+            Binding(Buffer(indices), (1,)),
+            Binding(buffer(F32, 5 * inner), (0,), index_stride=inner, bound=5),
+            Binding(buffer(F32, 4 * inner, 1), (inner,)),
+            Binding(buffer(F32, 5, 2), (0,), index_stride=1, bound=5),
+        ]
+        check(Problem(nest, inner, bindings, (4,)))
 
 
 KINDS = ["sum", "prod", "max", "min", "argmax", "argmin"]
@@ -207,7 +241,7 @@ def test_reductions_of_every_size(kind: str, of: dtype) -> None:
     nest = reduction(kind, of)
     result = nest.accesses[1].dtype
     needs_one = kind not in ("sum", "prod", "any", "all")
-    sizes = SIZES if of is F32 and kind in ("sum", "max", "argmax") else SIZES[::9] + [3100]
+    sizes = SIZES if of is F32 and kind in ("sum", "max", "argmax") else [*SIZES[::9], 3100]
     for i, size in enumerate(sizes):
         if size == 0 and needs_one:
             continue
