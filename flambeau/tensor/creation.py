@@ -19,7 +19,7 @@ from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
 from flambeau.engine.storage import Storage
-from flambeau.gradients import graph
+from flambeau.gradients import members
 from flambeau.tensor.binding import check_size
 from flambeau.tensor.tensor import Tensor, new_tensor
 
@@ -65,7 +65,7 @@ def empty_layout(given: Layout, requires_grad: bool = False) -> Tensor:
     """Tensor of a layout with undefined contents."""
     made = new_tensor(empty_storage(given), given)
     if requires_grad:
-        graph.set_requires_grad(made, True)
+        members.set_requires_grad(made, True)
     return made
 
 
@@ -244,7 +244,7 @@ def tensor(
     else:
         made = _from_python(data, dtype, where)
     if requires_grad:
-        graph.set_requires_grad(made, True)
+        members.set_requires_grad(made, True)
     return made
 
 
