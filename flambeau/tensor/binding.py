@@ -363,7 +363,8 @@ class Binding:
         key = (self.operator, attributes)
         found = memo.get(key)
         if found is None:
-            found = self.operator.view(given, *attributes)  # type: ignore[attr-defined]
+            names = {p.name: a for p, a in zip(self.parameters[1:], attributes, strict=True)}
+            found = self.operator.view(given, **names)  # type: ignore[attr-defined]
             if len(memo) > 4096:
                 memo.clear()
             memo[key] = found
