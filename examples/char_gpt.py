@@ -137,7 +137,9 @@ def main():
     options = parser.parse_args()
 
     with tqdm(total=options.steps, unit="step") as bar:
-        for step, (loss, model, alphabet) in enumerate(training(options.steps, options.seed), 1):
+        model, alphabet = None, None
+        for step, result in enumerate(training(options.steps, options.seed), 1):
+            loss, model, alphabet = result
             bar.update()
             bar.set_postfix(loss=f"{loss:.3f}")
             if step == 1 or step % 50 == 0:

@@ -8,29 +8,39 @@ Source    PEP 440."""
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from flambeau.base.config import VERSION
 
+if TYPE_CHECKING:
+    import re
+
 __all__ = ["TorchVersion"]
 
-_FORM: Final = re.compile(
-    r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
-    r"(?:[-_.]?(?P<pre>alpha|a|beta|b|preview|pre|c|rc)[-_.]?(?P<pre_n>\d*))?"
-    r"(?:-(?P<post_short>\d+)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_n>\d*))?"
-    r"(?:[-_.]?(?P<dev>dev)[-_.]?(?P<dev_n>\d*))?"
-    r"(?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?",
-    re.IGNORECASE,
-)
 _PRE_RANK: Final = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
 _Key = tuple[object, ...]
 
 
+@functools.cache
+def _form() -> re.Pattern[str]:
+    """A version as PEP 440 spells it; made when first compared: all programs import this."""
+    import re
+
+    return re.compile(
+        r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
+        r"(?:[-_.]?(?P<pre>alpha|a|beta|b|preview|pre|c|rc)[-_.]?(?P<pre_n>\d*))?"
+        r"(?:-(?P<post_short>\d+)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_n>\d*))?"
+        r"(?:[-_.]?(?P<dev>dev)[-_.]?(?P<dev_n>\d*))?"
+        r"(?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?",
+        re.IGNORECASE,
+    )
+
+
 def _key(text: str) -> _Key | None:
     """PEP 440's order as a tuple, or None for what is no version."""
-    found = _FORM.fullmatch(text.strip())
+    found = _form().fullmatch(text.strip())
     if found is None:
         return None
     release = tuple(int(part) for part in found["release"].split("."))
@@ -46,7 +56,7 @@ def _key(text: str) -> _Key | None:
     development = (0, dev) if dev is not None else (1, 0)
     local = tuple(
         (1, int(part), "") if part.isdigit() else (0, 0, part.lower())
-        for part in re.split(r"[-_.]", found["local"] or "")
+        for part in (found["local"] or "").replace("-", ".").replace("_", ".").split(".")
         if part
     )
     return (int(found["epoch"] or 0), release, pre, post, development, local)

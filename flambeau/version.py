@@ -12,7 +12,7 @@ from typing import Final
 
 from flambeau.base.config import VERSION
 
-__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]
+__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]  # noqa: F822
 
 __version__: Final = VERSION
 debug: Final = False

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Callable, Iterable
+from types import FrameType
 
 # Rooms whose names a program may look for in the wrong place: torch's own, nothing internal.
 _PUBLIC = (
@@ -47,7 +48,7 @@ def near_names(name: str, candidates: Iterable[str], limit: int = 4) -> list[str
     """
     import difflib
 
-    public = [candidate for candidate in candidates if not candidate.startswith("_")]
+    public = [other for other in candidates if not other.startswith("_") and other != name]
     same = [candidate for candidate in public if candidate.lower() == name.lower()]
     close = difflib.get_close_matches(name, public, n=limit, cutoff=0.65)
     return list(dict.fromkeys(same + close))[:limit]
@@ -92,24 +93,25 @@ class _Explanation:
 def missing_name(module_name: str, name: str, names: Iterable[str] | None = None) -> Exception:
     """The error for a name that a module does not have, of the class its caller expects.
 
-    Call it from a module's `__getattr__` itself: the caller of that function decides. Python
-    turns an AttributeError under `from module import name` into an ImportError of its own words,
-    so there the ImportError is made here."""
+    Call it from a module's `__getattr__`: whoever asked that module decides. Python turns an
+    AttributeError under `from module import name` into an ImportError of its own words, so there
+    the ImportError is made here."""
     explanation = _Explanation(module_name, name, names)
-    frame = sys._getframe(2)
-    if not name.startswith("__") and _is_import_from(frame.f_code.co_code, frame.f_lasti):
+    if not name.startswith("__") and _asked_by_import_from(module_name):
         module = sys.modules.get(module_name)
         return ImportError(explanation, name=module_name, path=getattr(module, "__file__", None))
     return AttributeError(explanation, name=name)
 
 
-def _is_import_from(code: bytes, at: int) -> bool:
-    return 0 <= at < len(code) and code[at] == _IMPORT_FROM
+def _asked_by_import_from(module_name: str) -> bool:
+    """Whether the first frame outside the module and this file stands at an IMPORT_FROM."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") in (module_name, __name__):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM
 
 
-def module_getattr(
-    module_name: str, names: Iterable[str] | None = None
-) -> Callable[[str], object]:
+def module_getattr(module_name: str, names: Iterable[str] | None = None) -> Callable[[str], object]:
     """A `__getattr__` for one of flambeau's modules; `names` are what it offers besides dir().
 
     Write `__getattr__ = module_getattr(__name__)` at the end of the module. A module that also

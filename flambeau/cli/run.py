@@ -56,9 +56,7 @@ def _main_module(path: str) -> ModuleType:
     main.__doc__ = None
     main.__file__ = os.path.abspath(path)
     main.__loader__ = SourceFileLoader("__main__", path)
-    main.__dict__["__builtins__"] = builtins
-    main.__dict__["__cached__"] = None
-    main.__dict__["__annotations__"] = {}
+    vars(main).update(__builtins__=builtins, __cached__=None, __annotations__={})
     return main
 
 

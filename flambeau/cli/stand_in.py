@@ -13,6 +13,7 @@ import os
 import pkgutil
 import sys
 from collections.abc import Sequence
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -36,7 +37,7 @@ def served_name(name: str) -> str | None:
     return None
 
 
-class _Loader:
+class _Loader(Loader):
     """Hands the import system a flambeau module in place of a new one."""
 
     def __init__(self, served: str) -> None:

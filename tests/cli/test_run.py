@@ -72,7 +72,7 @@ def test_missing_module_says_so_at_the_line_that_asked(run):
     assert "near it   torch.version" in done.stderr
     frames = [line for line in done.stderr.splitlines() if line.startswith("  File")]
     assert len(frames) == 1
-    assert frames[0].endswith("script.py\", line 2, in <module>")
+    assert frames[0].endswith('script.py", line 2, in <module>')
 
 
 def test_missing_name_says_so_at_the_line_that_asked(run):

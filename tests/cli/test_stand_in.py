@@ -48,9 +48,7 @@ def test_as_torch_refuses_after_real_torch():
         print(sys.modules["torch"] is real, len([f for f in sys.meta_path if "flambeau" in
               type(f).__module__]))
     """)
-    assert lines[0] == (
-        "flambeau cannot stand in for torch: real torch is already imported here"
-    )
+    assert lines[0] == ("flambeau cannot stand in for torch: real torch is already imported here")
     assert "2.13.0+cpu" in lines[1]
     assert any(line.startswith("  fix ") for line in lines)
     assert lines[-2] == "True 0"
