@@ -310,10 +310,17 @@ def _function_method(name: str) -> Callable[[], Any]:
     return lambda: getattr(functions, name)
 
 
+def _inplace_method(name: str) -> Callable[[], Any]:
+    return lambda: functions.inplace_function(name)
+
+
 def install() -> None:
     """Put the members on Tensor; run once, at import."""
     for operator in REGISTRY.values():
         for name in operator.methods:
+            if name.endswith("_"):  # copy_, fill_, zero_: in place is all they are
+                setattr(Tensor, name, LazyMethod(name, _inplace_method(operator.name)))
+                continue
             setattr(Tensor, name, LazyMethod(name, _function_method(operator.name)))
             if operator.inplace:
                 inplace = operator.name + "_"
