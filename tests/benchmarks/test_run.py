@@ -11,9 +11,38 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 
-NAMES = """chain_small chain_small_grad linreg mlp_tiny ode loop_write add_10M gelu_10M softmax
-    layernorm layernorm_by_hand reductions gemm_64 gemm_256 gemm_1024 bmm sdpa mlp cnn gpt generate
-    generate_fresh embedding indexing sort hvp lstm optimizer loader scalars""".split()
+NAMES = [
+    "chain_small",
+    "chain_small_grad",
+    "linreg",
+    "mlp_tiny",
+    "ode",
+    "loop_write",
+    "add_10M",
+    "gelu_10M",
+    "softmax",
+    "layernorm",
+    "layernorm_by_hand",
+    "reductions",
+    "gemm_64",
+    "gemm_256",
+    "gemm_1024",
+    "bmm",
+    "sdpa",
+    "mlp",
+    "cnn",
+    "gpt",
+    "generate",
+    "generate_fresh",
+    "embedding",
+    "indexing",
+    "sort",
+    "hvp",
+    "lstm",
+    "optimizer",
+    "loader",
+    "scalars",
+]
 
 
 @pytest.fixture
