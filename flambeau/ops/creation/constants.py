@@ -33,7 +33,8 @@ class Constant(Creation):
         return self.made(result)
 
     def lower(self, b: Any, shape: Any, dtype: dtype) -> Any:
-        return b.full(shape, dtype.compute.python_type(self.value), dtype)
+        value = bool(self.value) if dtype.category == 0 else self.value
+        return b.full(shape, value, dtype)
 
 
 @operator("zeros", function=False)

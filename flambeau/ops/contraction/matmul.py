@@ -1,0 +1,389 @@
+"""Matrix products of every rank: mm, bmm, matmul, mv, dot, outer, linear.
+
+Keeps     operands have one dtype; the order of every sum is that of the product kernel (DESIGN 7).
+Touches   ops.define, base.shapes.
+Not here  products added to something (added_products.py), einsum (einsum.py)."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from flambeau.base import promotion, shapes, view_rules
+from flambeau.base.errors import helped
+from flambeau.base.layout import Layout, contiguous, layout
+from flambeau.ops.define import Operator, OptionalTensor, Tensor, operator
+
+# torch's C++ names of dtypes in the errors of products.
+C_NAMES = {
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
+    "uint8": "unsigned char", "bool": "bool",
+}  # fmt: skip
+
+
+def check_dtypes(one: Layout, other: Layout) -> None:
+    """Products never promote."""
+    if one.dtype is not other.dtype:
+        raise RuntimeError(
+            helped(
+                "expected m1 and m2 to have the same dtype, but got: "
+                f"{C_NAMES[one.dtype.name]} != {C_NAMES[other.dtype.name]}",
+                fix=f"convert one with .to({one.dtype})",
+            )
+        )
+
+
+def cannot_multiply(rows: int, inner: int, other_inner: int, columns: int) -> RuntimeError:
+    """torch's error where the inner sizes differ."""
+    fix = None
+    if inner == columns:
+        fix = "transpose the second matrix: mat2.T"
+    return RuntimeError(
+        helped(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{inner} and "
+            f"{other_inner}x{columns})",
+            expected=f"{inner} = {other_inner}, the inner sizes",
+            fix=fix,
+        )
+    )
+
+
+def folded_product(b: Any, left: Any, right: Any) -> Any:
+    """left @ right; many matrices times one are one tall matrix times it, where strides allow."""
+    if len(left.shape) == 2 or len(right.shape) != 2:
+        return b.product(left, right)
+    rows = prod(left.shape[:-1])
+    seen = layout(tuple(left.shape), tuple(left.strides), left.dtype)
+    if view_rules.view_strides(seen, (rows, left.shape[-1])) is None:
+        return b.product(left, right)
+    tall = b.reshape(left, (rows, left.shape[-1]))
+    return b.reshape(b.product(tall, right), (*left.shape[:-1], right.shape[-1]))
+
+
+@operator("mm")
+class MatrixProduct(Operator):
+    """(n, k) @ (k, m) -> (n, m)."""
+
+    saved_for = {"input": ("mat2",), "mat2": ("input",)}
+
+    def infer(self, input: Layout, mat2: Layout) -> Layout:
+        if input.ndim != 2:
+            raise RuntimeError("self must be a matrix")
+        if mat2.ndim != 2:
+            raise RuntimeError("mat2 must be a matrix")
+        if input.shape[1] != mat2.shape[0]:
+            raise cannot_multiply(*input.shape, *mat2.shape)
+        check_dtypes(input, mat2)
+        shape = (input.shape[0], mat2.shape[1])
+        return contiguous(shape, input.dtype, shapes.common_device((input, mat2)))
+
+    def lower(self, b: Any, input: Any, mat2: Any) -> Any:
+        return b.product(input, mat2)
+
+    def vjp(self, t: Any, grad: Any, input: Any, mat2: Any, needs: Any) -> Any:
+        return (
+            grad.mm(mat2.t()) if needs[0] else None,
+            input.t().mm(grad) if needs[1] else None,
+        )
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), s.real(4, 5)), s(s.real(4, 3).t(), s.real(5, 4).t())]
+
+
+@operator("bmm")
+class BatchProduct(Operator):
+    """A matrix product per batch: (b, n, k) @ (b, k, m) -> (b, n, m)."""
+
+    saved_for = {"input": ("mat2",), "mat2": ("input",)}
+
+    def infer(self, input: Layout, mat2: Layout) -> Layout:
+        for name, each in (("batch1", input), ("batch2", mat2)):
+            if each.ndim != 3:
+                raise RuntimeError(f"{name} must be a 3D tensor")
+        if mat2.shape[:2] != (input.shape[0], input.shape[2]):
+            raise RuntimeError(
+                "Expected size for first two dimensions of batch2 tensor to be: "
+                f"[{input.shape[0]}, {input.shape[2]}] but got: [{mat2.shape[0]}, {mat2.shape[1]}]."
+            )
+        if input.dtype is not mat2.dtype:
+            one, other = (promotion.SCALAR_TYPE_NAMES[e.dtype.name] for e in (input, mat2))
+            raise RuntimeError(f"expected scalar type {one} but found {other}")
+        shape = (input.shape[0], input.shape[1], mat2.shape[2])
+        return contiguous(shape, input.dtype, shapes.common_device((input, mat2)))
+
+    def lower(self, b: Any, input: Any, mat2: Any) -> Any:
+        return b.product(input, mat2)
+
+    def vjp(self, t: Any, grad: Any, input: Any, mat2: Any, needs: Any) -> Any:
+        return (
+            grad.bmm(mat2.transpose(1, 2)) if needs[0] else None,
+            input.transpose(1, 2).bmm(grad) if needs[1] else None,
+        )
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(2, 3, 4), s.real(2, 4, 5))]
+
+
+@operator("matmul", methods=("matmul",), aliases=("linalg.matmul",))
+class Matmul(Operator):
+    """Matrix product over the last two dims, the others broadcast; vectors count as a row on the
+    left, as a column on the right, and leave no dim behind."""
+
+    saved_for = {"input": ("input", "other"), "other": ("input", "other")}
+
+    def infer(self, input: Layout, other: Layout) -> Layout:
+        if input.ndim == 0 or other.ndim == 0:
+            raise RuntimeError(
+                f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and "
+                f"{other.ndim}D"
+            )
+        left = input.shape if input.ndim > 1 else (1, *input.shape)
+        right = other.shape if other.ndim > 1 else (*other.shape, 1)
+        self.check_inner(input, other, left, right)
+        check_dtypes(input, other)
+        batch = shapes.broadcast_shapes(left[:-2], right[:-2])
+        shape = (
+            *batch,
+            *(left[-2:-1] if input.ndim > 1 else ()),
+            *(right[-1:] if other.ndim > 1 else ()),
+        )
+        return contiguous(shape, input.dtype, shapes.common_device((input, other)))
+
+    def check_inner(self, input: Layout, other: Layout, left: Any, right: Any) -> None:
+        """Refuse inner sizes that differ, in the words of the product torch falls back on."""
+        if left[-1] == right[-2]:
+            return
+        if input.ndim == 1 and other.ndim == 1:
+            raise inconsistent_sizes(input, other)
+        if other.ndim == 1 and input.ndim == 2:
+            raise RuntimeError(
+                f"size mismatch, got input ({left[0]}), mat ({left[0]}x{left[1]}), vec "
+                f"({right[-2]})"
+            )
+        if input.ndim <= 2 and other.ndim <= 2:
+            raise cannot_multiply(*left, *right)
+        if other.ndim <= 2:
+            raise cannot_multiply(prod(left[:-1]), left[-1], *right)
+        n_batches = prod(shapes.broadcast_shapes(left[:-2], right[:-2]))
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{n_batches}, {left[-1]}] but got: [{n_batches}, {right[-2]}]."
+        )
+
+    def lower(self, b: Any, input: Any, other: Any) -> Any:
+        left = input if len(input.shape) > 1 else b.unsqueeze(input, 0)
+        right = other if len(other.shape) > 1 else b.unsqueeze(other, 1)
+        result = folded_product(b, left, right)
+        if len(input.shape) == 1:
+            result = b.select(result, len(result.shape) - 2, 0)
+        if len(other.shape) == 1:
+            result = b.select(result, len(result.shape) - 1, 0)
+        return result
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
+        rank, other_rank = input.dim(), other.dim()
+        if rank == 1:
+            input, grad = input.unsqueeze(0), grad.unsqueeze(-1 if other_rank == 1 else -2)
+        if other_rank == 1:
+            other = other.unsqueeze(1)
+            grad = grad if rank == 1 else grad.unsqueeze(-1)
+        if rank == 1 and other_rank == 1:
+            grad = grad.unsqueeze(-1)
+        left = right = None
+        if needs[0]:
+            left = grad.matmul(other.transpose(-1, -2))
+            left = left.squeeze(-2) if rank == 1 else left
+        if needs[1]:
+            right = self.right_gradient(grad, input, other)
+            right = right.squeeze(-1) if other_rank == 1 else right
+        return left, right
+
+    def right_gradient(self, grad: Any, input: Any, other: Any) -> Any:
+        """input^T @ grad; over a batch that shares one matrix, one product."""
+        if other.dim() == 2 and input.dim() > 2:
+            rows = input.reshape(-1, input.shape[-1])
+            return rows.t().matmul(grad.reshape(-1, grad.shape[-1]))
+        return input.transpose(-1, -2).matmul(grad)
+
+    def samples(self, s: Any) -> list[Any]:
+        pairs = (
+            ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
+            ((5, 2, 3), (3,)), ((3,), (5, 3, 4)), ((5, 2, 3), (5, 3, 4)), ((2, 1, 2, 3), (5, 3, 4)),
+        )  # fmt: skip
+        return [s(s.real(*left), s.real(*right)) for left, right in pairs]
+
+
+def inconsistent_sizes(one: Layout, other: Layout) -> RuntimeError:
+    """torch's error of dot for vectors of different lengths."""
+    return RuntimeError(
+        f"inconsistent tensor size, expected tensor [{one.shape[0]}] and src [{other.shape[0]}] to "
+        f"have the same number of elements, but got {one.shape[0]} and {other.shape[0]} elements "
+        "respectively"
+    )
+
+
+@operator("mv")
+class MatrixVector(Operator):
+    """(n, k) @ (k,) -> (n,)."""
+
+    saved_for = {"input": ("vec",), "vec": ("input",)}
+
+    def infer(self, input: Layout, vec: Layout) -> Layout:
+        if input.ndim != 2 or vec.ndim != 1:
+            raise RuntimeError(
+                f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}"
+            )
+        rows, inner = input.shape
+        if inner != vec.shape[0]:
+            raise RuntimeError(
+                f"size mismatch, got input ({rows}), mat ({rows}x{inner}), vec ({vec.shape[0]})"
+            )
+        check_dtypes(input, vec)
+        return contiguous((rows,), input.dtype, shapes.common_device((input, vec)))
+
+    def lower(self, b: Any, input: Any, vec: Any) -> Any:
+        return b.select(b.product(input, b.unsqueeze(vec, 1)), 1, 0)
+
+    def vjp(self, t: Any, grad: Any, input: Any, vec: Any, needs: Any) -> Any:
+        return (
+            t.outer(grad, vec) if needs[0] else None,
+            input.t().mv(grad) if needs[1] else None,
+        )
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), s.real(4))]
+
+
+@operator("dot", aliases=("vdot",))
+class Dot(Operator):
+    """Sum of the products of two vectors."""
+
+    saved_for = {"input": ("tensor",), "tensor": ("input",)}
+
+    def infer(self, input: Layout, tensor: Layout) -> Layout:
+        if input.ndim != 1 or tensor.ndim != 1:
+            raise RuntimeError(
+                f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors"
+            )
+        if input.dtype is not tensor.dtype:
+            one, other = (promotion.SCALAR_TYPE_NAMES[e.dtype.name] for e in (input, tensor))
+            raise RuntimeError(
+                f"dot : expected both vectors to have same dtype, but found {one} and {other}"
+            )
+        if input.shape != tensor.shape:
+            raise inconsistent_sizes(input, tensor)
+        return contiguous((), input.dtype, shapes.common_device((input, tensor)))
+
+    def lower(self, b: Any, input: Any, tensor: Any) -> Any:
+        row, column = b.unsqueeze(input, 0), b.unsqueeze(tensor, 1)
+        return b.reshape(b.product(row, column), ())
+
+    def vjp(self, t: Any, grad: Any, input: Any, tensor: Any, needs: Any) -> Any:
+        return grad * tensor if needs[0] else None, grad * input if needs[1] else None
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(5), s.real(5))]
+
+
+@operator("outer", methods=("outer", "ger"), aliases=("ger",))
+class Outer(Operator):
+    """Every product of an element of one vector with one of another."""
+
+    saved_for = {"input": ("vec2",), "vec2": ("input",)}
+
+    def infer(self, input: Layout, vec2: Layout) -> Layout:
+        for name, each in (("self", input), ("vec2", vec2)):
+            if each.ndim != 1:
+                raise RuntimeError(
+                    f"outer: Expected 1-D argument {name}, but got {each.ndim}-D"
+                )
+        element = promotion.result_type((input, vec2))
+        shape = (input.shape[0], vec2.shape[0])
+        return contiguous(shape, element, shapes.common_device((input, vec2)))
+
+    def lower(self, b: Any, input: Any, vec2: Any) -> Any:
+        element = b.outputs[0].dtype
+        left, right = b.unsqueeze(input, 1), b.unsqueeze(vec2, 0)
+        return b.map(lambda k, x, y: k.mul(x, y), left, right, compute=element.compute)
+
+    def vjp(self, t: Any, grad: Any, input: Any, vec2: Any, needs: Any) -> Any:
+        return (
+            grad.matmul(vec2) if needs[0] else None,
+            input.matmul(grad) if needs[1] else None,
+        )
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3), s.real(4))]
+
+
+@operator("linear", function=False, aliases=("nn.functional.linear",))
+class Linear(Operator):
+    """input @ weight.T + bias over the last dim."""
+
+    out = False
+    saved_for = {"input": ("weight",), "weight": ("input",), "bias": ()}
+
+    def infer(self, input: Tensor, weight: Tensor, bias: OptionalTensor = None) -> Layout:
+        if weight.ndim != 2 or input.ndim == 0:
+            if weight.ndim == 1 and input.ndim and input.shape[-1] == weight.shape[0]:
+                return contiguous(input.shape[:-1], input.dtype, input.device)
+            raise RuntimeError(
+                f"linear(): expected an input of at least 1 dim and a 2-D weight, but got "
+                f"{input.ndim}-D and {weight.ndim}-D"
+            )
+        rows, inner = prod(input.shape[:-1]), input.shape[-1]
+        if inner != weight.shape[1]:
+            raise cannot_multiply(rows, inner, weight.shape[1], weight.shape[0])
+        given = [each for each in (input, weight, bias) if each is not None]
+        check_dtypes(input, weight)
+        shape = (*input.shape[:-1], weight.shape[0])
+        if bias is not None:
+            if bias.dtype is not input.dtype:
+                one, other = (promotion.SCALAR_TYPE_NAMES[e.dtype.name] for e in (input, bias))
+                raise RuntimeError(
+                    f"self and mat2 must have the same dtype, but got {one} and {other}"
+                )
+            if shapes.broadcast_shapes(shape, bias.shape) != shape:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({shape[-1]}) must match the existing size "
+                    f"({bias.shape[-1]}) at non-singleton dimension 1.  Target sizes: "
+                    f"{[rows, shape[-1]]}.  Tensor sizes: {list(bias.shape)}"
+                )
+        return contiguous(shape, input.dtype, shapes.common_device(given))
+
+    def lower(self, b: Any, input: Any, weight: Any, bias: Any) -> Any:
+        if len(weight.shape) == 1:
+            weight = b.unsqueeze(weight, 0)
+            result = b.select(self.lower(b, input, weight, None), len(input.shape) - 1, 0)
+        else:
+            left = input if len(input.shape) > 1 else b.unsqueeze(input, 0)
+            result = folded_product(b, left, b.transpose(weight, 0, 1))
+            result = result if len(input.shape) > 1 else b.select(result, 0, 0)
+        if bias is None:
+            return result
+        return b.map(lambda k, x, y: k.add(x, y), result, bias, dtype=result.dtype)
+
+    def vjp(
+        self, t: Any, grad: Any, input: Any, weight: Any, weight_layout: Any, needs: Any
+    ) -> Any:
+        into_bias = grad if needs[2] else None
+        if weight_layout.ndim == 1:
+            grad = grad.unsqueeze(-1)
+            return (
+                grad * weight if needs[0] else None,
+                grad * input if needs[1] else None,
+                into_bias,
+            )
+        into_weight = None
+        if needs[1]:
+            columns = grad.reshape(-1, grad.shape[-1]).t()
+            into_weight = columns.mm(input.reshape(-1, input.shape[-1]))
+        return grad.matmul(weight) if needs[0] else None, into_weight, into_bias
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(2, 3), s.real(4, 3), s.real(4)),
+            s(s.real(5, 2, 3), s.real(4, 3)),
+            s(s.real(3), s.real(4, 3), s.real(4)),
+        ]
