@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import dtypes as _dtypes
-from flambeau.base.config import VERSION as __version__
 from flambeau.base.devices import Device as device
 from flambeau.base.dtypes import (
     bfloat16,
@@ -29,6 +28,7 @@ from flambeau.base.dtypes import (
 from flambeau.base.missing import module_getattr as _module_getattr
 from flambeau.tensor import Size, Tensor
 from flambeau.tensor.creation import tensor  # the function, as torch has it, hides the room
+from flambeau.torch_version import __version__
 
 
 bool = _dtypes.bool_  # noqa: A001 - torch's name
@@ -45,11 +45,11 @@ newaxis = None
 # Room -> names it serves; asked in this order after the operators.
 _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.creation": (
-        "as_tensor", "asarray", "empty", "empty_like", "empty_strided",
+        "as_tensor", "asarray", "empty", "empty_strided",
     ),
     "flambeau.tensor.fills": (
-        "arange", "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range",
-        "scalar_tensor", "zeros", "zeros_like",
+        "arange", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones",
+        "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
     ),
     "flambeau.tensor.sharing": ("from_numpy", "frombuffer"),
     "flambeau.tensor.queries": (
@@ -90,7 +90,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "flambeau.base.errors": ("OutOfMemoryError",),
     "flambeau.io": ("load", "save"),
-    "flambeau.as_torch": ("as_torch",),
+    "flambeau.cli.stand_in": ("as_torch",),
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (

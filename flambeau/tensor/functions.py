@@ -7,6 +7,7 @@ Not here  torch's public names (flambeau/__init__.py), methods (methods.py)."""
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 import flambeau.ops  # noqa: F401 - fills the registry
@@ -16,8 +17,21 @@ from flambeau.tensor.closures import function_of
 from flambeau.tensor.inplace import call_inplace
 
 
+# Written by hand over operators of the same names: the hand-written one is meant.
+_WRITTEN = {
+    **dict.fromkeys(
+        ("arange", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones",
+         "ones_like", "zeros", "zeros_like"),
+        "flambeau.tensor.fills",
+    ),
+    **dict.fromkeys(("empty", "empty_strided"), "flambeau.tensor.creation"),
+}  # fmt: skip
+
+
 def __getattr__(name: str) -> Any:
-    if name in REGISTRY:
+    if name in _WRITTEN:
+        made = getattr(import_module(_WRITTEN[name]), name)
+    elif name in REGISTRY:
         made = function_of(binding(name))
     elif name.endswith("_") and REGISTRY.get(name[:-1], None) is not None:
         if not REGISTRY[name[:-1]].inplace:

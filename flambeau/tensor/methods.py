@@ -7,6 +7,7 @@ Not here  indexing (indexing.py), printing (printing.py), creation (creation.py)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 from flambeau.base import dtypes
@@ -229,7 +230,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
     self._storage = value._storage
     self._layout = value._layout
     self._offset = value._offset
-    self._segment = None
+    self._place = UNPLACED
 
 
 def _T(self: Tensor) -> Tensor:
@@ -302,8 +303,20 @@ CONVERSIONS: dict[str, dtype] = {
 }  # fmt: skip
 
 
+# Methods of rooms that are imported when a program first uses one of them: method -> function.
+LATE: dict[str, dict[str, str]] = {
+    "fills": {
+        name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+    },
+}  # fmt: skip
+
+
+def _late_method(room: str, name: str) -> Callable[[], Any]:
+    return lambda: getattr(import_module(f"flambeau.tensor.{room}"), name)
+
+
 def _operator_method(name: str) -> Callable[[], Any]:
-    return lambda: closures.binary(bindings.binding(name), is_operator=True)
+    return lambda: closures.binary_operator(bindings.binding(name))
 
 
 def _function_method(name: str) -> Callable[[], Any]:
@@ -329,6 +342,9 @@ def install() -> None:
         setattr(Tensor, name, LazyMethod(name, _operator_method(target)))
     for name, target in (UNARY | INPLACE).items():
         setattr(Tensor, name, LazyMethod(name, _function_method(target)))
+    for room, names in LATE.items():
+        for name, function_name in names.items():
+            setattr(Tensor, name, LazyMethod(name, _late_method(room, function_name)))
     for name, element in CONVERSIONS.items():
         setattr(Tensor, name, _converting(element))
     for function in (

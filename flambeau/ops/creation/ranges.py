@@ -17,7 +17,7 @@ from flambeau.ops.define import Inferred, Number, operator
 
 @operator("arange", function=False)
 class Arange(Creation):
-    """start, start + step, ...; `integral`: in int64."""
+    """start, start + step, ...: in float64, or int64 for integers."""
 
     def infer(self, result: Any, start: Number, step: Number) -> Inferred:
         return self.made(result)
@@ -26,10 +26,9 @@ class Arange(Creation):
         wide = dtypes.float64 if dtype.is_floating_point else dtypes.int64
 
         def formula(k: Any, first: Any, by: Any, place: Any) -> Any:
-            first, by, place = (k.convert(each, wide) for each in (first, by, place))
             return k.convert(k.add(first, k.mul(by, place)), dtype.compute)
 
-        return b.map(formula, start, step, b.iota(shape, 0), dtype=dtype)
+        return b.map(formula, start, step, b.iota(shape, 0), compute=wide, dtype=dtype)
 
 
 class Spaced(Creation):
@@ -37,12 +36,12 @@ class Spaced(Creation):
 
     def spaced(self, k: Any, wide: dtype, start: Any, end: Any, gaps: Any, place: Any) -> Any:
         """The number at a place."""
-        start, end = k.convert(start, wide), k.convert(end, wide)
-        step = k.div(k.sub(end, start), k.convert(gaps, wide))
-        forward = k.add(start, k.mul(step, k.convert(place, wide)))
+        is_first_half = k.le(k.add(k.mul(place, 2), 1), gaps)
         behind = k.convert(k.sub(gaps, place), wide)
-        backward = k.sub(end, k.mul(step, behind))
-        return k.select(k.lt(place, k.quotient(k.add(gaps, 1), 2)), forward, backward)
+        start, end, gaps, place = (k.convert(each, wide) for each in (start, end, gaps, place))
+        step = k.div(k.sub(end, start), gaps)
+        forward = k.add(start, k.mul(step, place))
+        return k.select(is_first_half, forward, k.sub(end, k.mul(step, behind)))
 
     def wide(self, dtype: dtype) -> dtype:
         """The dtype computed in."""
@@ -62,7 +61,7 @@ class Linspace(Spaced):
         def formula(k: Any, *operands: Any) -> Any:
             return k.convert(self.spaced(k, wide, *operands), dtype.compute)
 
-        return b.map(formula, start, end, gaps, b.iota(shape, 0), dtype=dtype)
+        return b.map(formula, start, end, gaps, b.iota(shape, 0), compute=dtypes.float64, dtype=dtype)
 
 
 @operator("logspace", function=False)
@@ -83,4 +82,4 @@ class Logspace(Spaced):
             power = self.spaced(k, wide, first, last, count, place)
             return k.convert(k.pow(k.convert(root, wide), power), dtype.compute)
 
-        return b.map(formula, start, end, gaps, base, b.iota(shape, 0), dtype=dtype)
+        return b.map(formula, start, end, gaps, base, b.iota(shape, 0), compute=dtypes.float64, dtype=dtype)

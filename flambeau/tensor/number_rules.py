@@ -1,0 +1,101 @@
+"""Python numbers as operands: what counts as one, and which a dtype can hold.
+
+Keeps     torch's rule: a fill value outside the range of the dtype is an error, except that
+          unsigned types take negative numbers by wrapping.
+Touches   base.dtypes.
+Not here  promotion of numbers beside tensors (base/promotion.py)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
+from flambeau.tensor.tensor import Tensor
+
+C_NAMES: Final = {
+    "bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int",
+    "int64": "int64_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+_EXACT: Final = (int, float, bool, complex)
+
+
+def number(value: Any, name: str, argument: str, position: int) -> Any:
+    """`value` as a Python number. Raises torch's TypeError where it is none."""
+    if value.__class__ in _EXACT:
+        return value
+    if isinstance(value, Tensor):
+        if value._layout.shape == ():
+            return value.item()  # type: ignore[attr-defined]
+    elif isinstance(value, (int, float, complex)):  # numpy's float64, IntEnum
+        kinds = (bool, int, float, complex)
+        return next(kind for kind in kinds if isinstance(value, kind))(value)
+    elif hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    elif hasattr(value, "__index__"):
+        return value.__index__()
+    raise TypeError(
+        f"{name}(): argument '{argument}' (position {position}) must be Number, not "
+        f"{type(value).__name__}"
+    )
+
+
+def integer(value: Any, name: str, argument: str, position: int) -> int:
+    """`value` as an int. Raises torch's TypeError where it is none."""
+    if value.__class__ is int:
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be int, not "
+            f"{type(value).__name__}"
+        )
+    return value.__index__()  # type: ignore[no-any-return]
+
+
+def check_holds(value: Any, element: dtype) -> None:
+    """Raise torch's RuntimeError where a dtype cannot hold a number."""
+    if value.__class__ is int and -128 <= value <= 127:
+        return
+    if element.category == 0:
+        return
+    if value.__class__ is complex:
+        if element.is_complex:
+            return
+        if value.imag:
+            raise _overflow(value, element)
+        value = value.real
+    if element.category == 1:
+        low = -(1 << (element.n_bits - 1)) if element.is_signed else -(1 << element.n_bits) + 1
+        high = (1 << (element.n_bits - (1 if element.is_signed else 0))) - 1
+        if value.__class__ is float and not math.isfinite(value):
+            raise _overflow(value, element)
+        if not low <= value <= high:
+            raise _overflow(value, element)
+        return
+    held = element.to_real()
+    if held is dtypes.float64 or value.__class__ is bool or not math.isfinite(value):
+        return
+    if abs(value) > dtypes.FLOAT_FACTS[held][1]:
+        raise _overflow(value, element)
+
+
+def _overflow(value: Any, element: dtype) -> RuntimeError:
+    return RuntimeError(
+        helped(
+            f"value cannot be converted to type {C_NAMES[element.name]} without overflow",
+            given=f"{value} for {element}",
+        )
+    )
+
+
+def held_number(value: Any, element: dtype) -> Any:
+    """A number as a dtype that need not be floating holds it: ints for integers."""
+    check_holds(value, element)
+    if value.__class__ is complex and not element.is_complex:
+        value = value.real
+    if element.category == 1 and value.__class__ is float:
+        return int(value)
+    return value
