@@ -24,7 +24,7 @@ State = tuple[Operand, ...]
 
 ORDERED: Final = ("sum", "prod", "tree_sum", "tree_prod")
 NO_POSITION: Final = 2**63 - 1
-N_LEVELS: Final = 64  # of the counter: as many as bits in a block number
+N_LEVELS: Final = 40  # of a counter: as many as bits in a block number
 
 
 class Reducer:
@@ -185,27 +185,48 @@ def held_state(frame: Frame, code: Code, slots: list[str], like: State) -> State
 
 
 class Counter:
-    """Folds block values as a binary counter does: 2**i neighbouring blocks are one partial.
+    """Folds block values as a binary counter does; loops.Reduce tells the order.
 
-    The end folds what is left from the most recent partial to the oldest, older operand first.
-    Values are scalars or vectors (`lanes`); several per block share one counter.
+    Values are scalars or vectors (`lanes`); several reductions share one counter, and so do the
+    columns of a tile, `stride` elements for each level.
     """
 
-    def __init__(self, frame: Frame, reducers: list[Reducer], lanes: int) -> None:
+    def __init__(self, frame: Frame, reducers: list[Reducer], lanes: int, stride: int) -> None:
         self.frame = frame
         self.reducers = reducers
         self.lanes = lanes
+        self.stride = stride
         self.count = frame.slot("i64")
-        self.types: list[str] = []
-        self.stacks: list[str] = []
-        for each in reducers:
-            scalar = memory_type(each.result)
-            self.types.append(scalar if lanes == 1 else f"<{lanes} x {scalar}>")
-            self.stacks.append(frame.slot(self.types[-1], N_LEVELS))
+        self.top = self.n_merges = ""
+        self.scalars = [memory_type(each.result) for each in reducers]
+        self.types = [of if lanes == 1 else f"<{lanes} x {of}>" for of in self.scalars]
+        self.stacks = [frame.slot(of, N_LEVELS * stride) for of in self.scalars]
 
     def reset(self, code: Code) -> None:
         """Before the first block."""
         code.do(f"store i64 0, ptr {self.count}")
+
+    def next_block(self, code: Code, is_last: str) -> None:
+        """Counts one more block, the last of all where the i1 `is_last` holds."""
+        count = code.value(f"load i64, ptr {self.count}")
+        one_more = code.value(f"add i64 {count}, 1")
+        code.do(f"store i64 {one_more}, ptr {self.count}")
+        self.top = self._bits(code, "ctpop", f"i64 {count}")
+        completed = self._bits(code, "cttz", f"i64 {one_more}", "i1 true")
+        self.n_merges = code.value(f"select i1 {is_last}, i64 {self.top}, i64 {completed}")
+
+    def fold(self, code: Code, current: list[str], column: str = "0") -> list[str]:
+        """The block's values (in the form that memory holds) folded with the partials they
+        complete, or after the last block with all that are left: then, the total."""
+        values = self._loop(code, current, column)
+        level = code.value(f"sub i64 {self.top}, {self.n_merges}")
+        addresses = self._addresses(code, level, column)
+        for reducer, of, address, text in zip(
+            self.reducers, self.types, addresses, values, strict=True
+        ):
+            size = reducer.result.itemsize
+            code.do(f"store {of} {text}, ptr {address}, align {size}")
+        return values
 
     def _bits(self, code: Code, intrinsic: str, *operands: str) -> str:
         name = f"@llvm.{intrinsic}.i64"
@@ -213,21 +234,18 @@ class Counter:
         self.frame.module.declares[name] = f"declare i64 {name}({listed})"
         return code.value(f"call i64 {name}({', '.join(operands)})")
 
-    def _merge(self, code: Code, slot: str, current: list[str]) -> list[str]:
-        """Partials at stack index `slot`, which are older, folded with the current ones."""
-        merged = []
-        for reducer, of, stack, text in zip(
-            self.reducers, self.types, self.stacks, current, strict=True
-        ):
-            reader = reader_into(self.frame, code.lines, self.lanes)
-            address = code.value(f"getelementptr {of}, ptr {stack}, i64 {slot}")
-            older = from_memory(reader, code.value(f"load {of}, ptr {address}"), reducer.result)
-            newer = from_memory(reader, text, reducer.result)
-            merged.append(to_memory(reader, reducer.merge(reader, (older,), (newer,))[0]))
-        return merged
+    def _addresses(self, code: Code, level: str, column: str) -> list[str]:
+        element = level
+        if self.stride > 1:
+            element = code.value(f"mul i64 {level}, {self.stride}")
+            element = code.value(f"add i64 {element}, {column}")
+        return [
+            code.value(f"getelementptr {scalar}, ptr {stack}, i64 {element}")
+            for scalar, stack in zip(self.scalars, self.stacks, strict=True)
+        ]
 
-    def _loop(self, code: Code, current: list[str], top: str, n_merges: str) -> list[str]:
-        """Folds the n_merges partials below stack index `top`, most recent first."""
+    def _loop(self, code: Code, current: list[str], column: str) -> list[str]:
+        """Takes the partials below the top, most recent first, which is the later operand."""
         fresh = self.frame.module.fresh
         before, head, body, after = code.block, fresh("fold"), fresh("merge"), fresh("folded")
         code.jump(head)
@@ -235,10 +253,11 @@ class Counter:
         turn, following = "%" + fresh("n"), "%" + fresh("n")
         values = ["%" + fresh("n") for _ in current]
         mark = len(code.lines)
-        code.branch(code.value(f"icmp slt i64 {turn}, {n_merges}"), body, after)
+        code.branch(code.value(f"icmp slt i64 {turn}, {self.n_merges}"), body, after)
         code.label(body)
         code.do(f"{following} = add i64 {turn}, 1")
-        merged = self._merge(code, code.value(f"sub i64 {top}, {following}"), values)
+        level = code.value(f"sub i64 {self.top}, {following}")
+        merged = self._merge(code, self._addresses(code, level, column), values)
         phis = [f"  {turn} = phi i64 [0, %{before}], [{following}, %{code.block}]"]
         for name, of, first, then in zip(values, self.types, current, merged, strict=True):
             phis.append(f"  {name} = phi {of} [{first}, %{before}], [{then}, %{code.block}]")
@@ -247,18 +266,15 @@ class Counter:
         code.label(after)
         return values
 
-    def add(self, code: Code, current: list[str], is_last: str) -> list[str]:
-        """Folds the next block's values (in the form that memory holds) with the partials they
-        complete, or with all that are left where the i1 `is_last` holds: then, the total."""
-        count = code.value(f"load i64, ptr {self.count}")
-        one_more = code.value(f"add i64 {count}, 1")
-        code.do(f"store i64 {one_more}, ptr {self.count}")
-        top = self._bits(code, "ctpop", f"i64 {count}")
-        completed = self._bits(code, "cttz", f"i64 {one_more}", "i1 true")
-        n_merges = code.value(f"select i1 {is_last}, i64 {top}, i64 {completed}")
-        values = self._loop(code, current, top, n_merges)
-        slot = code.value(f"sub i64 {top}, {n_merges}")
-        for of, stack, text in zip(self.types, self.stacks, values, strict=True):
-            address = code.value(f"getelementptr {of}, ptr {stack}, i64 {slot}")
-            code.do(f"store {of} {text}, ptr {address}")
-        return values
+    def _merge(self, code: Code, addresses: list[str], current: list[str]) -> list[str]:
+        reader = reader_into(self.frame, code.lines, self.lanes)
+        merged = []
+        for reducer, of, address, text in zip(
+            self.reducers, self.types, addresses, current, strict=True
+        ):
+            size = reducer.result.itemsize
+            older = code.value(f"load {of}, ptr {address}, align {size}")
+            first = from_memory(reader, older, reducer.result)
+            second = from_memory(reader, text, reducer.result)
+            merged.append(to_memory(reader, reducer.merge(reader, (first,), (second,))[0]))
+        return merged

@@ -218,7 +218,7 @@ class RowsText:
         fresh = frame.module.fresh
         ordered = [i for i, each in enumerate(reducers) if each.ordered]
         free = [i for i, each in enumerate(reducers) if not each.ordered]
-        counter = Counter(frame, [reducers[i] for i in ordered], 1)
+        counter = Counter(frame, [reducers[i] for i in ordered], 1, 1)
         counter.reset(code)
         initial = [self._identities(each) for each in reducers]
         held = {i: [hold(frame, code, state) for state in initial[i]] for i in free}
@@ -241,7 +241,8 @@ class RowsText:
             for state, slots in zip(states[i], held[i], strict=True):
                 hold(frame, code, state, slots)
         is_last = code.value(f"icmp sge i64 {until}, {stop}")
-        values = counter.add(code, values, is_last)
+        counter.next_block(code, is_last)
+        values = counter.fold(code, values)
         code.branch(is_last, total, block)
         code.label(total)
         for i, text in zip(ordered, values, strict=True):
@@ -264,7 +265,7 @@ class RowsText:
             raise ValueError("a phase that folds partials does nothing else")
         frame = self.frame
         fresh = frame.module.fresh
-        counter = Counter(frame, reducers, 1)
+        counter = Counter(frame, reducers, 1, 1)
         counter.reset(code)
         scalar = reader_into(frame, code.lines, 1)
         types = [memory_type(each.result) for each in reducers]
@@ -295,7 +296,8 @@ class RowsText:
         following = code.value(f"add i64 {lane}, 1")
         reached = code.value(f"add i64 {position}, {following}")
         is_last = code.value(f"icmp sge i64 {reached}, {stop}")
-        for of, text, slot in zip(types, counter.add(code, values, is_last), results, strict=True):
+        counter.next_block(code, is_last)
+        for of, text, slot in zip(types, counter.fold(code, values), results, strict=True):
             code.do(f"store {of} {text}, ptr {slot}")
         code.do(f"store i64 {following}, ptr {lane_slot}")
         code.branch(code.value(f"icmp slt i64 {following}, {count}"), lanes, more)

@@ -79,6 +79,13 @@ def test_every_width_of_columns() -> None:
         check(matrix_problem(nest, 1, 130, inner))
 
 
+@pytest.mark.parametrize("of", [F32, F64], ids=str)
+def test_tiles_of_columns(of: dtype) -> None:
+    for inner in (1023, 1024, 1056, 1057, 2100):
+        problem = matrix_problem(reduction("sum", of), 1, 140, inner)
+        check(problem, [2, 3, 20])
+
+
 def test_special_values() -> None:
     for kind, filler in (("argmax", -math.inf), ("argmin", math.inf), ("max", -0.0), ("sum", -0.0)):
         problem = matrix_problem(reduction(kind, F32), 2, 140, 20)
