@@ -16,7 +16,7 @@ Site = tuple[CodeType, int]
 _FOLDER: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _getframe: Final = sys._getframe
 # Whether a code object is flambeau's own, learnt once each.
-_INTERNAL: dict[CodeType, bool] = {}
+INTERNAL: dict[CodeType, bool] = {}
 
 
 def site() -> Site | None:
@@ -24,7 +24,7 @@ def site() -> Site | None:
     frame = _getframe(2)
     while frame is not None:
         code = frame.f_code
-        internal = _INTERNAL.get(code)
+        internal = INTERNAL.get(code)
         if internal is None:
             internal = _learn(code)
         if not internal:
@@ -34,10 +34,10 @@ def site() -> Site | None:
 
 
 def _learn(code: CodeType) -> bool:
-    if len(_INTERNAL) > 50_000:
-        _INTERNAL.clear()
+    if len(INTERNAL) > 50_000:
+        INTERNAL.clear()
     internal = code.co_filename.startswith(_FOLDER)
-    _INTERNAL[code] = internal
+    INTERNAL[code] = internal
     return internal
 
 

@@ -7,6 +7,7 @@ Not here  the cache of plans and the run itself (run.py), recording (stream.py).
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     Words = array[int]
 
 ALIGNMENT: Final = 64
-# Address table: the error word, the arena, then the segment's storages.
+# Address table: the error word, the arena, the segment's inputs, then the fresh storages stored.
 ERROR_ADDRESS: Final = 0
 ARENA_ADDRESS: Final = 1
 FIRST_STORAGE: Final = 2
@@ -35,23 +36,27 @@ FIRST_STORAGE: Final = 2
 class Plan:
     """A segment ready to run.
 
-    stored        mask of the segment's storages that the program leaves in memory of their own
+    stored, stored_numbers   fresh storages that the program leaves in memory of their own: byte n
+                  of the mask is 1 for number n
     program       words of the runner's program
     arena_bytes   memory for values that live within the segment
-    number_format struct format of the numbers: view offsets, then the records' numbers
-    notes         what fused and why not, for debug.explain
+    n_touched     view offsets that come first among the numbers
+    pack_numbers  packs view offsets, then the records' numbers
+    notes         what did not fuse and why, for debug.explain
     """
 
     __slots__ = (
-        "arena_bytes", "kernels", "n_kernels", "notes", "number_format", "program", "runs",
-        "statements", "stored",
+        "arena_bytes", "kernels", "n_kernels", "n_touched", "notes", "pack_numbers", "program",
+        "runs", "statements", "stored", "stored_numbers",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.stored = 0
+        self.stored_numbers: tuple[int, ...] = ()
         self.program: Words = array("q")
         self.arena_bytes = 0
-        self.number_format = ""
+        self.n_touched = 0
+        self.pack_numbers: Any = None
         self.n_kernels = 0
         self.statements = 0
         self.runs = 0
@@ -62,51 +67,67 @@ class Plan:
 class SegmentFacts:
     """What planning may know of a segment.
 
-    keys       per record: (signature, slots of operands ..., slots of fresh outputs ...)
-    views      per view slot: storage number * 2 + (1 if it covers its storage whole)
-    n_bytes    per storage
-    fresh      per storage: made by this segment (no memory yet)
-    kept       storages visible after the segment: alive, or in memory already
+    keys         per record: (signature, slots of operands ..., slots of fresh outputs ...)
+    touched      as Segment.touched
+    input_bytes, fresh_bytes   per storage
+    kept         fresh storages visible after the segment
     """
 
-    __slots__ = ("fresh", "kept", "keys", "n_bytes", "views")
+    __slots__ = ("fresh_bytes", "input_bytes", "kept", "keys", "touched")
 
     def __init__(
         self,
         keys: Sequence[tuple[Any, ...]],
-        views: Sequence[int],
-        n_bytes: Sequence[int],
-        fresh: Sequence[bool],
+        touched: Sequence[int],
+        input_bytes: Sequence[int],
+        fresh_bytes: Sequence[int],
         kept: set[int],
     ) -> None:
         self.keys = keys
-        self.views = views
-        self.n_bytes = n_bytes
-        self.fresh = fresh
+        self.touched = touched
+        self.input_bytes = input_bytes
+        self.fresh_bytes = fresh_bytes
         self.kept = kept
 
 
 class _Planner:
+    """References: touched views, fresh outputs, temporaries; storages: inputs, fresh, temporaries."""
+
     def __init__(self, facts: SegmentFacts) -> None:
         self.facts = facts
-        self.storage_of = [view >> 1 for view in facts.views]
-        self.n_views = len(facts.views)
-        self.n_storages = len(facts.n_bytes)
+        self.n_touched = len(facts.touched)
+        self.n_inputs = len(facts.input_bytes)
+        self.n_fresh = len(facts.fresh_bytes)
+        self.n_storages = self.n_inputs + self.n_fresh
+        self.storage_of = [self._storage(code >> 1) for code in facts.touched]
+        self.storage_of += range(self.n_inputs, self.n_storages)
         self.temporary_bytes: list[int] = []
-        self.itemsizes: list[int] = [1] * self.n_views
+        self.itemsizes: list[int] = [1] * len(self.storage_of)
         self.formats: list[str] = []
         self.statements: list[tuple[int, Statement]] = []
+        # Everything that is there before or after the segment.
+        self.kept = set(range(self.n_inputs)) | {self.n_inputs + n for n in facts.kept}
+        self.stored_numbers = tuple(sorted(facts.kept))
+        self.address_of = {n: FIRST_STORAGE + n for n in range(self.n_inputs)}
+        for position, number in enumerate(self.stored_numbers):
+            self.address_of[self.n_inputs + number] = FIRST_STORAGE + self.n_inputs + position
         # storage -> (first step, last step) of those that live in the arena
         self.lifetimes: dict[int, tuple[int, int]] = {}
+
+    def _storage(self, code: int) -> int:
+        return -1 - code if code < 0 else self.n_inputs + code
+
+    def _reference(self, slot: int) -> int:
+        return -1 - slot if slot < 0 else self.n_touched + slot
 
     # Instantiating -----------------------------------------------------------
 
     def instantiate(self) -> None:
         """Statements of all records over view slots, temporaries and run-time numbers."""
-        first_number = self.n_views
+        first_number = self.n_touched
         for record, key in enumerate(self.facts.keys):
             signature: Signature = key[0]
-            references = list(key[1:])
+            references = [self._reference(slot) for slot in key[1:]]
             for slot, layout in zip(references, signature.all_layouts, strict=True):
                 self.itemsizes[slot] = layout.itemsize
             lowered = signature.lowered()
@@ -130,15 +151,15 @@ class _Planner:
 
     def bytes_of(self, storage: int) -> int:
         """Size of a storage or temporary."""
-        if storage < self.n_storages:
-            return self.facts.n_bytes[storage]
-        return self.temporary_bytes[storage - self.n_storages]
+        if storage >= self.n_storages:
+            return self.temporary_bytes[storage - self.n_storages]
+        if storage >= self.n_inputs:
+            return self.facts.fresh_bytes[storage - self.n_inputs]
+        return self.facts.input_bytes[storage]
 
     def in_arena(self, storage: int) -> bool:
         """Whether it needs memory only while the segment runs."""
-        if storage >= self.n_storages:
-            return True
-        return self.facts.fresh[storage] and storage not in self.facts.kept
+        return storage not in self.kept
 
     def use(self, storage: int, step: int) -> None:
         """Note that a step touches a storage."""
@@ -213,15 +234,17 @@ def plan_segment(facts: SegmentFacts) -> Plan:
     """Plan a segment: instantiate, fuse, make kernels, place memory, write the program."""
     planner = _Planner(facts)
     planner.instantiate()
-    fused = fuse(planner.statements, planner.storage_of, facts.kept)
+    fused = fuse(planner.statements, planner.storage_of, planner.kept)
     texts: dict[str, str] = {}
     steps = _steps(planner, fused, texts)
     addresses = _compiled(texts)
     offsets, arena_bytes = planner.place_arena()
     plan = Plan()
-    plan.stored = sum(1 << storage for storage in facts.kept)
+    plan.stored_numbers = planner.stored_numbers
+    plan.stored = sum(1 << 8 * number for number in facts.kept)
     plan.arena_bytes = arena_bytes
-    plan.number_format = "=" + "q" * planner.n_views + "".join(planner.formats)
+    plan.n_touched = planner.n_touched
+    plan.pack_numbers = struct.Struct("=" + "q" * planner.n_touched + "".join(planner.formats)).pack
     plan.n_kernels = len(steps)
     plan.statements = fused.n_statements
     plan.notes = fused.refusals
@@ -242,7 +265,7 @@ def _compiled(texts: dict[str, str]) -> dict[str, int]:
 
 
 def _steps(planner: _Planner, fused: Fused, texts: dict[str, str]) -> list[_Step]:
-    kept = planner.facts.kept
+    kept = planner.kept
 
     def is_stored(value: GroupValue) -> bool:
         return value.storage in kept or value.storage in fused.in_memory
@@ -356,8 +379,8 @@ def _patch(planner: _Planner, word: Any, offsets: dict[int, int]) -> tuple[int, 
         return (ERROR_ADDRESS, 0, -1, 0)
     slot = word.slot
     storage = planner.storage_of[slot]
-    number, scale = (slot, planner.itemsizes[slot]) if slot < planner.n_views else (-1, 0)
+    number, scale = (slot, planner.itemsizes[slot]) if slot < planner.n_touched else (-1, 0)
     if planner.in_arena(storage):
         return (ARENA_ADDRESS, offsets[storage] + word.offset_bytes, number, scale)
-    return (FIRST_STORAGE + storage, word.offset_bytes, number, scale)
+    return (planner.address_of[storage], word.offset_bytes, number, scale)
 

@@ -7,7 +7,6 @@ Not here  planning (plan.py), when to flush (stream.py)."""
 
 from __future__ import annotations
 
-import struct
 import sys
 import threading
 from array import array
@@ -55,12 +54,13 @@ def install(new_segment: Callable[[Any], Segment]) -> None:
     _new_segment = new_segment
 
 
+_references: Final = sys.getrefcount
+
+
 def _calibrate() -> int:
     """References to a storage that only a segment's list holds, as getrefcount counts them."""
     storages: list[Storage] = [object.__new__(Storage)]
-    for storage in storages:
-        return sys.getrefcount(storage)
-    return 0
+    return [_references(storage) for storage in storages][0]
 
 
 UNHELD_REFERENCES: Final = _calibrate()
@@ -84,9 +84,17 @@ def flush(segment: Segment, reason: str) -> None:
                 segment.run = _Run(segment, reason)
             segment.run.finish()
             segment.run = None
-        for storage in segment.storages:
+        _let_go(segment)
+
+
+def _let_go(segment: Segment) -> None:
+    """Nobody points at a segment that has run."""
+    for storages in (segment.inputs, segment.fresh):
+        for storage in storages:
             if storage.segment is segment:
                 storage.segment = None
+    for place in segment.places:
+        place.segment = None
 
 
 class _Run:
@@ -98,45 +106,39 @@ class _Run:
         first, count = segment.flushed, len(segment.records)
         self.records: list[Record] = segment.records[first:count]
         self.count = count
-        keys = tuple([record[0] for record in self.records])
-        views = tuple(segment.views)
-        storages = list(segment.storages)
-        fresh = [storage.block is None for storage in storages]
+        fresh = segment.fresh
         # Read in one sweep: reference counts move while Python runs.
-        limit = UNHELD_REFERENCES + 1  # the copied list holds one more
-        alive = [sys.getrefcount(storage) > limit for storage in storages]
-        self.plan = _plan_for(keys, views, storages, fresh, alive)
-        self.storages = storages
-        self.blocks = self._allocate(storages, fresh)
-        self._bind(segment, storages)
+        alive = bytes([_references(storage) > UNHELD_REFERENCES for storage in fresh])
+        keys = tuple([record[0] for record in self.records])
+        self.plan = plan = _plan_for(segment, keys, alive)
+        try:
+            self.blocks = [
+                (storage, memory.allocate(storage.layout.span_bytes))
+                for storage in [fresh[number] for number in plan.stored_numbers]
+                if storage.block is None
+            ]
+            self.arena = memory.allocate(plan.arena_bytes) if plan.arena_bytes else None
+        except memory.OutOfMemory as error:
+            raise out_of_memory(error.n_bytes) from None
+        self._bind()
         self.state = runner.take_state()
         self.is_committed = False
 
-    def _allocate(self, storages: list[Storage], fresh: list[bool]) -> list[tuple[Storage, Any]]:
-        stored = self.plan.stored
-        try:
-            blocks = [
-                (storage, memory.allocate(storage.n_bytes))
-                for number, storage in enumerate(storages)
-                if fresh[number] and stored >> number & 1
-            ]
-            self.arena = memory.allocate(self.plan.arena_bytes) if self.plan.arena_bytes else None
-        except memory.OutOfMemory as error:
-            raise out_of_memory(error.n_bytes) from None
-        return blocks
-
-    def _bind(self, segment: Segment, storages: list[Storage]) -> None:
+    def _bind(self) -> None:
+        segment, plan = self.segment, self.plan
         addresses = [_ERROR_WORD_ADDRESS, self.arena.address if self.arena is not None else 0]
-        addresses += [s.block.address if s.block is not None else 0 for s in storages]
-        for storage, block in self.blocks:
-            addresses[2 + storage.number] = block.address
+        addresses += [storage.block.address for storage in segment.inputs]
+        placed = dict(self.blocks)
+        for number in plan.stored_numbers:
+            storage = segment.fresh[number]
+            block = placed.get(storage)
+            addresses.append(storage.block.address if block is None else block.address)
         self.addresses = array("q", addresses)
-        values: list[Any] = list(segment.offsets[: len(segment.views)])
+        values: list[Any] = segment.offsets[: plan.n_touched]
         for record in self.records:
-            values.extend(record[1])
-        self.numbers = array("q", struct.pack(self.plan.number_format, *values))
-        if not self.numbers:
-            self.numbers.append(0)
+            if record[1]:
+                values += record[1]
+        self.numbers = array("q", plan.pack_numbers(*values))
 
     def finish(self) -> None:
         """Run to the end and commit. After an exception from a signal handler, call it again; the
@@ -149,6 +151,7 @@ class _Run:
         self.is_committed = True
         for storage, block in self.blocks:
             storage.block = block
+            storage.external = None
         self.segment.flushed = self.count
         runner.give_state(self.state)
         plan.runs += 1
@@ -161,40 +164,34 @@ class _Run:
             raise IndexError("index out of range in self")
 
 
-def _plan_for(
-    keys: tuple[Any, ...],
-    views: tuple[int, ...],
-    storages: list[Storage],
-    fresh: list[bool],
-    alive: list[bool],
-) -> Plan:
-    wanted = 0
-    kept = set()
-    for number, storage in enumerate(storages):
-        if not fresh[number]:
-            kept.add(number)
-        elif alive[number]:
-            kept.add(number)
-        if number in kept:
-            wanted |= 1 << number
-    lookup = (keys, views)
+def _plan_for(segment: Segment, keys: tuple[Any, ...], alive: bytes) -> Plan:
+    """A plan that leaves at least what is alive in memory."""
+    lookup = (keys, tuple(segment.touched))
     variants = _PLANS.get(lookup)
     if variants is None:
         if len(_PLANS) >= MAX_PLANS:
             for old in list(_PLANS)[: MAX_PLANS // 4]:
                 del _PLANS[old]
         variants = _PLANS[lookup] = []
+    wanted = int.from_bytes(alive, "little")
     for plan in variants:
         if plan.stored & wanted == wanted:
             return plan
     if len(variants) >= MAX_VARIANTS:
         for plan in variants:
             wanted |= plan.stored
-        kept = {n for n in range(len(storages)) if wanted >> n & 1}
     # Planning brings the whole code generator: a process whose plans exist never needs it.
     from flambeau.engine.plan import SegmentFacts, plan_segment
 
-    facts = SegmentFacts(keys, views, [s.n_bytes for s in storages], fresh, kept)
+    facts = SegmentFacts(
+        keys,
+        lookup[1],
+        [storage.layout.span_bytes for storage in segment.inputs],
+        [storage.layout.span_bytes for storage in segment.fresh],
+        # What an earlier part of the segment has put in memory stays there.
+        {n for n, storage in enumerate(segment.fresh) if wanted >> 8 * n & 1}
+        | ({n for n, s in enumerate(segment.fresh) if s.block is not None} if segment.flushed else set()),
+    )
     plan = plan_segment(facts)
     STATS.segments_planned += 1
     variants.insert(0, plan)

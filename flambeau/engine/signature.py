@@ -29,12 +29,12 @@ class Signature:
     fresh_outputs   layouts of outputs that get memory of their own
     targets         operand positions written in place, in the order of the operator's results
     number_format   struct letters of the run-time numbers
-    weight_bytes    of fresh outputs, for the cutting rule
+    out_bytes       of all fresh outputs
     """
 
     __slots__ = (
         "_lowered", "all_layouts", "attributes", "fresh_outputs", "layouts", "number_format",
-        "operator", "out_bytes", "out_layout", "parameters", "targets", "weight",
+        "operator", "out_bytes", "out_layout", "parameters", "targets",
     )  # fmt: skip
 
     def __init__(
@@ -56,9 +56,7 @@ class Signature:
         self.number_format = number_format
         self.all_layouts = layouts + fresh_outputs
         self.out_layout = fresh_outputs[0] if fresh_outputs else None
-        self.out_bytes = span_bytes(fresh_outputs[0]) if fresh_outputs else 0
-        # Bytes made plus a fixed share, so that one number limits records and bytes alike.
-        self.weight = sum(span_bytes(layout) for layout in fresh_outputs) + RECORD_WEIGHT
+        self.out_bytes = sum([layout.span_bytes for layout in fresh_outputs])
         self._lowered: Lowered | None = None
 
     def lowered(self) -> Lowered:
@@ -111,14 +109,6 @@ class Signature:
         if whole and _rename(builder, value.reference, output.reference):
             return
         builder.write(output, value)
-
-
-RECORD_WEIGHT: Final = 1 << 18
-
-
-def span_bytes(layout: Layout) -> int:
-    """Bytes a fresh storage of this layout needs."""
-    return layout.span * layout.itemsize
 
 
 def _flatten(results: Any) -> list[Any]:

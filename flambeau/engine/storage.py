@@ -7,12 +7,15 @@ Not here  views of it (view.py), memory shared with the outside (external.py).""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.layout import Layout
 
 if TYPE_CHECKING:
     from flambeau.engine.segment import Segment
+
+# What a slot means that the recorder has not set: it sets as few as it can.
+_DEFAULTS: Final = {"block": None, "external": None, "write_site": None}
 
 
 class Storage:
@@ -20,32 +23,44 @@ class Storage:
 
     block     devices' memory (address, n_bytes), or None: pending, or on meta
     layout    the layout it was made with: views of it, at offset 0, cover the storage whole
-    n_bytes   its size
-    segment   the last segment that touched it; number, slot are valid while it is open
+    segment   the open segment that has work on it, or None
+    slot      slot of its whole view there; the storage is the `_place` of such views
     external  None, or why Python outside may see the memory (external.External)
     """
 
     __slots__ = (
-        "__weakref__", "block", "external", "layout", "n_bytes", "number", "segment", "slot",
-        "version", "write_site",
+        "__weakref__", "block", "external", "layout", "segment", "slot", "version", "write_site",
     )  # fmt: skip
 
     block: Any
     external: Any
     layout: Layout
-    n_bytes: int
-    number: int
     segment: Segment | None
     slot: int
     version: int
     write_site: Any
 
-    def __init__(self, layout: Layout, n_bytes: int, block: Any = None) -> None:
-        self.layout = layout
-        self.n_bytes = n_bytes
-        self.block = block
-        self.segment = None
-        self.external = None
-        self.version = 0
-        self.write_site = None
-        self.number = self.slot = -1
+    @property
+    def n_bytes(self) -> int:
+        """Bytes from its first to its last element."""
+        return self.layout.span_bytes
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return _DEFAULTS[name]
+        except KeyError:
+            raise AttributeError(f"Storage has no attribute {name!r}") from None
+
+
+def new_storage(layout: Layout, block: Any = None) -> Storage:
+    """A storage of no segment. (No __init__: the recorder makes storages by the thousand and
+    calling a class without one is the quickest way Python has.)"""
+    made = Storage()
+    made.layout = layout
+    made.block = block
+    made.segment = None
+    made.slot = 0
+    made.external = None
+    made.version = 0
+    made.write_site = None
+    return made

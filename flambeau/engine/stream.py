@@ -3,8 +3,9 @@
 Keeps     a flush comes before the record that asks for it, so that the cut falls where the finished
           expressions have already let go of their operands; budgets count shapes, never free
           memory, so that cuts are as periodic as the program.
-Touches   segment, storage, run.
-Not here  the plan and its run (run.py), what is recorded (record.py)."""
+Touches   segment, storage, external, run.
+Not here  the plan and its run (run.py), recording the common shapes of operators
+          (tensor/closures.py)."""
 
 from __future__ import annotations
 
@@ -16,18 +17,24 @@ from typing import Any, Final
 
 from flambeau.base.config import CONFIG
 from flambeau.engine import external, run
-from flambeau.engine.segment import Segment
-from flambeau.engine.signature import RECORD_WEIGHT, Signature
-from flambeau.engine.storage import Storage
+from flambeau.engine.segment import FIRST_LOOK, Segment
+from flambeau.engine.signature import Signature
+from flambeau.engine.storage import Storage, new_storage
 from flambeau.engine.view import View
 
 MAX_RECORDS: Final = 2048
 RECURRENCE_RECORDS: Final = 256
-# Bytes recorded before liveness is looked at, and bytes only a segment may keep alive.
-ROOM_BYTES: Final = RECORD_WEIGHT * MAX_RECORDS
+# Bytes that only a segment may keep alive.
 HELD_BYTES: Final = 1 << 30
+# Outputs of this size have the budget looked at with every record.
+HEAVY_BYTES: Final = 1 << 26
 
 _STREAMS: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+
+def new_segment(stream: Stream) -> Segment:
+    """An empty segment under the present switches."""
+    return Segment(stream, FIRST_LOOK if CONFIG.fuse else 1)
 
 
 class Stream:
@@ -41,15 +48,14 @@ class Stream:
     def __init__(self) -> None:
         self.grad_enabled = True
         self.inference = False
-        self.segment = Segment(self, ROOM_BYTES if CONFIG.fuse else 0)
+        self.segment = new_segment(self)
         _STREAMS.add(self)
 
-    def adopt(self, storage: Storage) -> None:
-        """Make a storage this stream's: run what any other segment still has to do with it."""
+    def settle(self, storage: Storage, segment: Segment) -> None:
+        """Run what any other segment still has to do with a storage."""
         other = storage.segment
-        if other is not None and other is not self.segment:
+        if other is not None and other is not segment:
             run.flush(other, "touched by another stream")
-        self.segment.take(storage)
 
     def cut(self, signature: Signature) -> Segment:
         """Look at the cutting rules before `signature` is recorded; returns the open segment."""
@@ -60,18 +66,21 @@ class Stream:
                 run.flush(segment, "FLAMBEAU_FUSE=0")
         elif count >= MAX_RECORDS:
             run.flush(segment, f"{MAX_RECORDS} records")
-        elif signature is segment.head and count >= RECURRENCE_RECORDS:
+        elif signature is segment.armed:
             run.flush(segment, "the segment's first operator came again")
-        elif segment.room < 0:
-            if held_bytes(segment) > HELD_BYTES:
-                run.flush(segment, "memory that only the segment keeps alive")
-            else:
-                segment.room = ROOM_BYTES
+        elif held_bytes(segment) > HELD_BYTES:
+            run.flush(segment, "memory that only the segment keeps alive")
+        elif count >= segment.limit:
+            segment.limit = count + FIRST_LOOK
+            if count >= RECURRENCE_RECORDS:
+                segment.armed = segment.records[0][0][0]
+                if segment.armed is signature:
+                    run.flush(segment, "the segment's first operator came again")
         return self.segment
 
     def make_room(self, n_bytes: int) -> None:
         """Before memory is taken outside a segment: let go of what only the segment holds."""
-        if n_bytes >= HELD_BYTES >> 4:
+        if n_bytes >= HEAVY_BYTES:
             segment = self.segment
             if segment.records and held_bytes(segment) + n_bytes > HELD_BYTES:
                 run.flush(segment, "memory that only the segment keeps alive")
@@ -79,7 +88,7 @@ class Stream:
     def renew(self) -> None:
         """Start a segment under the present switches; for when they change."""
         self.synchronize("a switch changed")
-        self.segment = Segment(self, ROOM_BYTES if CONFIG.fuse else 0)
+        self.segment = new_segment(self)
 
     def synchronize(self, reason: str) -> None:
         """Run everything this thread recorded."""
@@ -89,12 +98,10 @@ class Stream:
 
 def held_bytes(segment: Segment) -> int:
     """Bytes of inputs nobody else holds and of live pending outputs."""
-    total = 0
-    for storage in segment.storages:
-        alive = sys.getrefcount(storage) > run.UNHELD_REFERENCES
-        if alive != (storage.block is not None):
-            total += storage.n_bytes
-    return total
+    limit = run.UNHELD_REFERENCES
+    count = sys.getrefcount
+    total = sum([s.layout.span_bytes for s in segment.inputs if count(s) <= limit])
+    return total + sum([s.layout.span_bytes for s in segment.fresh if count(s) > limit])
 
 
 class _Local(threading.local):
@@ -112,8 +119,7 @@ def current() -> Stream:
 
 def materialize(view: View, reason: str) -> None:
     """Put a view's storage in memory, with every recorded write in it."""
-    storage = view._storage
-    segment = storage.segment
+    segment = view._storage.segment
     if segment is not None:
         run.flush(segment, reason)
 
@@ -133,31 +139,28 @@ def record(
     site: Any,
 ) -> list[Storage]:
     """Record one operator: storages of its fresh outputs. The general form; the closures of
-    tensor/binding.py spell it out for the common shapes of operators."""
+    tensor/closures.py spell it out for the common shapes of operators."""
     segment = stream.segment
-    segment.room -= signature.weight
-    if segment.room < 0 or len(segment.records) >= RECURRENCE_RECORDS:
+    if (
+        signature is segment.armed
+        or len(segment.records) >= segment.limit
+        or signature.out_bytes > HEAVY_BYTES
+    ):
         segment = stream.cut(signature)
     slots = []
     for view in views:
-        if view._segment is segment.token:
-            slots.append(view._slot)
-        else:
-            slots.append(segment.touch(view))
-            if segment is not stream.segment:  # touching flushed this stream as well
-                return record(stream, signature, views, numbers, site)
+        place = view._place
+        slots.append(place.slot if place.segment is segment else segment.touch(view))
     made = []
     for layout in signature.fresh_outputs:
-        storage = Storage(layout, layout.span * layout.itemsize)
-        slots.append(segment.fresh(storage))
+        storage = new_storage(layout)
+        slots.append(segment.add(storage))
         made.append(storage)
-    if segment.head is None:
-        segment.head = signature
     segment.records.append(((signature, *slots), numbers, site))
     if segment.closed:
         run.flush(segment, "recorded while another thread flushed")
     return made
 
 
-run.install(lambda stream: Segment(stream, ROOM_BYTES if CONFIG.fuse else 0))
+run.install(new_segment)
 external.install_recorder(record, run.flush)

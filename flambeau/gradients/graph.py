@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
+from flambeau.engine.view import UNPLACED
 from flambeau.base.errors import helped
 from flambeau.gradients import names
 from flambeau.gradients.runtime import RUNTIME
@@ -169,15 +170,15 @@ class Output:
 class OperatorNode(Node):
     """A recorded operator: its plan, what its gradient reads, and the layouts of its operands.
 
-    saved      by the plan's slots; a plain tuple holds tensors and is dropped by release, a
-               Kept tuple holds none; None once dropped
+    saved      by the plan's slots; a tuple holds tensors and is dropped by release, a list holds
+               none and stays; None once dropped
     """
 
     __slots__ = ("attributes", "plan", "saved")
 
     plan: Any
     attributes: dict[str, Any]
-    saved: tuple[Any, ...] | None
+    saved: Sequence[Any] | None
 
     def apply(self, cotangent: Any) -> Sequence[Any]:
         """The operator's vjp on what was saved."""
@@ -213,13 +214,7 @@ class OperatorNode(Node):
         raise AttributeError(f"'{self.node_name()}' object has no attribute '{name}'")
 
 
-class Kept(tuple[Any, ...]):
-    """What a node keeps that is not a saved tensor; survives release."""
-
-    __slots__ = ()
-
-
-NOTHING = Kept()
+NOTHING: Final[list[Any]] = []
 
 
 class AccumulateGrad(Node):
@@ -251,7 +246,8 @@ class AccumulateGrad(Node):
             tensor._storage, tensor._layout, tensor._offset = (
                 self.storage, self.layout, self.offset
             )  # fmt: skip
-            tensor._segment = tensor._slot = tensor._base = None
+            tensor._place = UNPLACED
+            tensor._base = None
             tensor._autograd = self
             if self.versions is not None:
                 tensor._versions = self.versions

@@ -176,6 +176,13 @@ def set_requires_grad(tensor: Any, flag: bool, message: str = NEEDS_FLOATING) ->
         tensor._autograd = AccumulateGrad(tensor) if frozen is None else frozen
 
 
+def requires_grad_(tensor: Any, requires_grad: bool = True) -> Any:
+    """Ask for gradients of a leaf, or stop; returns the tensor."""
+    message = NEEDS_FLOATING.replace(" and complex", "")
+    set_requires_grad(tensor, requires_grad, message)
+    return tensor
+
+
 def detach_(tensor: Any) -> Any:
     """Cut the tensor itself from its graph; it becomes a leaf without gradient."""
     if tensor._base is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from flambeau.gradients import anomaly
-from flambeau.gradients.graph import Kept, OperatorNode, next_sequence
+from flambeau.gradients.graph import OperatorNode, next_sequence
 from flambeau.gradients.members import history
 from flambeau.gradients.plan import WIDTHS, Plan
 from flambeau.gradients.saved import OWN, SPECIAL, save
@@ -77,4 +77,4 @@ def save_slots(plan: Plan, node: OperatorNode, operands: Any, outputs: Any) -> N
             elif wanted and is_operand and plan.roles[slot][1] == "tensor":
                 holds_tensor = holds_tensor or value is not None  # torch saves it as a tensor
         slots.append(value if wanted else None)
-    node.saved = tuple(slots) if holds_tensor else Kept(slots)
+    node.saved = tuple(slots) if holds_tensor else slots

@@ -123,7 +123,7 @@ class Plan:
     # ------------------------------------------------------------ the backward pass
 
     def differentiate(
-        self, node: OperatorNode, cotangent: Any, saved: tuple[Any, ...]
+        self, node: OperatorNode, cotangent: Any, saved: Sequence[Any]
     ) -> Sequence[Any]:
         """Call vjp; one cotangent an edge, not yet conformed."""
         arguments = []

@@ -14,7 +14,6 @@ from flambeau.base.errors import helped
 from flambeau.gradients.graph import (
     NOTHING,
     OUTPUT_LAYOUTS,
-    Kept,
     OperatorNode,
     Output,
     next_sequence,
@@ -81,7 +80,7 @@ def _unary(plan: Plan) -> Attach:
                 result = (storage, layout, out._offset, OWN, storage, storage.version)
             node.saved = (first, *operands[1:], result) if has_numbers else (first, result)
         else:
-            node.saved = Kept((None, *operands[1:], None)) if has_numbers else NOTHING
+            node.saved = [None, *operands[1:], None] if has_numbers else NOTHING
         node.plan = plan
         node.attributes = attributes
         node.edges = (edge,)
@@ -145,7 +144,7 @@ def _binary(plan: Plan) -> Attach:
                 result = (storage, layout, out._offset, OWN, storage, storage.version)
             node.saved = (left, right, *operands[2:], result)
         else:
-            node.saved = Kept((None, None, *operands[2:], None)) if has_numbers else NOTHING
+            node.saved = [None, None, *operands[2:], None] if has_numbers else NOTHING
         node.plan = plan
         node.attributes = attributes
         node.edges = (edge_left, edge_right)

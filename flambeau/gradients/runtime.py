@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from flambeau.engine.view import UNPLACED
+
 _TYPE_NAMES: Final = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
     "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
@@ -69,8 +71,7 @@ class Runtime:
         twin._storage = tensor._storage
         twin._layout = tensor._layout
         twin._offset = tensor._offset
-        twin._segment = None
-        twin._slot = None
+        twin._place = UNPLACED
         twin._base = None
         twin._autograd = None
         if tensor._versions is not None:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
+from flambeau.engine.view import UNPLACED
 from flambeau.base.errors import helped
 from flambeau.gradients.runtime import RUNTIME
 
@@ -116,8 +117,7 @@ def unpack(saved: Entry, own: Any) -> Any:
     tensor._storage = storage
     tensor._layout = layout
     tensor._offset = offset
-    tensor._segment = None
-    tensor._slot = None
+    tensor._place = UNPLACED
     tensor._base = None
     tensor._autograd = own if history is OWN else history
     if counter is not storage:

@@ -17,8 +17,8 @@ from flambeau.base.layout import Layout
 from flambeau.base.promotion import SCALARS
 from flambeau.engine import callsite, stream
 from flambeau.engine.signature import Signature, number_formats
-from flambeau.engine.storage import Storage
-from flambeau.engine.view import View
+from flambeau.engine.storage import new_storage
+from flambeau.engine.view import UNPLACED, View
 from flambeau.gradients import modes
 from flambeau.gradients import record as gradient_record
 from flambeau.ops.define import OPERAND_KINDS, REGISTRY, Elementwise, Inferred, Operator
@@ -314,7 +314,7 @@ class Binding:
         site = callsite.site()
         tensors = call.tensors
         if signature.fresh_outputs and signature.fresh_outputs[0].device is META:
-            storages = [Storage(layout, 0) for layout in signature.fresh_outputs]
+            storages = [new_storage(layout) for layout in signature.fresh_outputs]
         else:
             storages = stream.record(current, signature, tensors, tuple(call.numbers), site)
         outputs = [
@@ -385,7 +385,9 @@ class Binding:
 def view_of(source: Tensor, layout: Layout, offset: int) -> Tensor:
     """A view of a tensor's memory; `offset` elements on from the source's first."""
     made = new_tensor(source._storage, layout)
-    made._offset = source._offset + offset
+    made._offset = offset = source._offset + offset
+    if offset:
+        made._place = UNPLACED
     base = source._base
     made._base = source if base is None else base
     if source._versions is not None:

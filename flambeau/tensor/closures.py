@@ -15,17 +15,16 @@ from flambeau.base.devices import META
 from flambeau.engine import callsite, run
 from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage
-from flambeau.engine.stream import LOCAL, RECURRENCE_RECORDS
+from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.tensor.binding import ABSENT, Binding
-from flambeau.tensor.tensor import Tensor
+from flambeau.tensor.tensor import Tensor, empty_tensor
 
-_new: Final = object.__new__
 _getframe: Final = sys._getframe
-_internal: Final = callsite._INTERNAL
+_internal: Final = callsite.INTERNAL
 _site: Final = callsite.site
-_MISSING: Final = object()
 _SMALLEST: Final = -(2**63)
 _LARGEST: Final = 2**63 - 1
+_LATE: Final = "recorded while another thread flushed"
 
 
 def _plain(binding: Binding, arguments: tuple[Any, ...]) -> Signature | None:
@@ -36,7 +35,7 @@ def _plain(binding: Binding, arguments: tuple[Any, ...]) -> Signature | None:
     outputs = signature.fresh_outputs
     if len(outputs) != 1 or outputs[0].device is META or binding.operator.returns:
         return None
-    return signature
+    return signature if signature.out_bytes <= HEAVY_BYTES else None
 
 
 def unary(binding: Binding) -> Callable[..., Any]:
@@ -51,45 +50,35 @@ def unary(binding: Binding) -> Callable[..., Any]:
             signature = signatures[input._layout]
         except (KeyError, AttributeError):
             found = _plain(binding, (input,))
-            if found is None:
+            if found is None or found.number_format:
                 return binding(input)
             signature = signatures[input._layout] = found
         local = LOCAL.stream
         segment = local.segment
         records = segment.records
-        segment.room = room = segment.room - signature.weight
-        if room < 0 or (signature is segment.head and len(records) >= RECURRENCE_RECORDS):
+        if signature is segment.armed or len(records) >= segment.limit:
             segment = local.cut(signature)
             records = segment.records
-        slot_in = input._slot if input._segment is segment.token else segment.touch(input)
+        place = input._place
+        slot_in = place.slot if place.segment is segment else segment.touch(input)
         frame = _getframe(1)
         code = frame.f_code
         site = _site() if _internal.get(code, True) else (code, frame.f_lasti)
-        storages = segment.storages
-        views = segment.views
-        storage = _new(Storage)
+        fresh = segment.fresh
+        storage = Storage()
         storage.layout = layout = signature.out_layout
-        storage.n_bytes = signature.out_bytes
-        storage.block = storage.external = storage.write_site = None
         storage.version = 0
         storage.segment = segment
-        storage.number = number = len(storages)
-        storage.slot = slot = len(views)
-        storages.append(storage)
-        views.append(number * 2 + 1)
-        segment.offsets.append(0)
-        out = _new(Tensor)
-        out._storage = storage
+        storage.slot = slot = len(fresh)
+        fresh.append(storage)
+        out = empty_tensor()
+        out._storage = out._place = storage
         out._layout = layout
         out._offset = 0
-        out._segment = segment.token
-        out._slot = slot
         out._autograd = out._base = None
-        if segment.head is None:
-            segment.head = signature
         records.append(((signature, slot_in, slot), (), site))
         if segment.closed:
-            run.flush(segment, "recorded while another thread flushed")
+            run.flush(segment, _LATE)
         if local.grad_enabled:
             if differentiable and (input._autograd is not None or input._base is not None):
                 binding.gradient_plan.attach(signature.attributes, (input,), out, site)
@@ -100,114 +89,110 @@ def unary(binding: Binding) -> Callable[..., Any]:
     return function
 
 
-def binary(binding: Binding, is_operator: bool = False) -> Callable[..., Any]:
-    """Function of a tensor and a tensor or number; other calls take the general path.
+def binary(binding: Binding) -> Callable[..., Any]:
+    """Function of a tensor and a tensor or number; other calls take the general path."""
+    operator = binary_operator(binding, is_operator=False)
+
+    def function(*arguments: Any, **named: Any) -> Any:
+        if named or len(arguments) != 2:
+            return binding(*arguments, **named)
+        return operator(*arguments)
+
+    return function
+
+
+def binary_operator(binding: Binding, is_operator: bool = True) -> Callable[[Any, Any], Any]:
+    """Function of exactly a tensor and a tensor or number.
 
     is_operator   serves one of Python's operators: returns NotImplemented for other operands
     """
     signatures: dict[Any, Signature] = {}
     differentiable = binding.operator.differentiable
-    parameters = binding.parameters
-    specials = parameters[1].specials
-    n_extra = sum(p.kind != "attribute" for p in parameters) - 2
-    extra = tuple([p.default for p in parameters[2:] if p.kind != "attribute"])
+    specials = binding.parameters[1].specials
+    # Operands that keep their defaults; those that are run-time numbers take the general path.
+    extra = tuple([p.default for p in binding.parameters[2:] if p.kind != "attribute"])
 
     def learn(input: Any, other: Any, key: Any) -> Signature | None:
         signature = _plain(binding, (input, other))
-        # Defaults that are run-time numbers would have to be passed along.
-        if signature is None or len(signature.number_format) > 1 or key is None:
+        is_number = type(other) in (int, float)
+        if signature is None or key is None or len(signature.number_format) > is_number:
             return None
         signatures[key] = signature
         return signature
 
-    def function(input: Any, other: Any = _MISSING, *rest: Any, **named: Any) -> Any:
-        if rest or named or other is _MISSING:
-            arguments = (input,) if other is _MISSING else (input, other, *rest)
-            return binding(*arguments, **named)
+    def surprise(input: Any, other: Any, key: Any) -> Any:
+        """The signature to record, or the result of the general path."""
+        if is_operator and not isinstance(other, (Tensor, int, float)):
+            if not (hasattr(other, "item") and getattr(other, "ndim", 1) == 0):
+                return NotImplemented
+        signature = learn(input, other, key)
+        return binding(input, other) if signature is None else signature
+
+    def function(input: Any, other: Any) -> Any:
         kind = type(other)
         key: Any = None
-        numbers: tuple[Any, ...] = ()
+        is_number = False
         try:
             if kind is float or kind is int:
+                is_number = True
                 if specials and other in specials:
                     key = (input._layout, kind, other)
-                else:
+                elif kind is float or _SMALLEST <= other <= _LARGEST:
                     key = (input._layout, kind)
-                    numbers = (other,)
-                    if kind is int and not _SMALLEST <= other <= _LARGEST:
-                        return binding(input, other)
             else:
                 key = (input._layout, other._layout)
             signature: Any = signatures[key]
         except (KeyError, AttributeError):
-            if is_operator and not isinstance(other, (Tensor, int, float)):
-                if not (hasattr(other, "item") and getattr(other, "ndim", 1) == 0):
-                    return NotImplemented
-            signature = learn(input, other, key)
-            if signature is None:
-                return binding(input, other)
+            signature = surprise(input, other, key)
+            if type(signature) is not Signature:
+                return signature
         local = LOCAL.stream
         segment = local.segment
         records = segment.records
-        segment.room = room = segment.room - signature.weight
-        if room < 0 or (signature is segment.head and len(records) >= RECURRENCE_RECORDS):
+        if signature is segment.armed or len(records) >= segment.limit:
             segment = local.cut(signature)
             records = segment.records
-        token = segment.token
-        slot_in = input._slot if input._segment is token else segment.touch(input)
+        place = input._place
+        slot_in = place.slot if place.segment is segment else segment.touch(input)
         frame = _getframe(1)
         code = frame.f_code
         site = _site() if _internal.get(code, True) else (code, frame.f_lasti)
-        storages = segment.storages
-        views = segment.views
-        storage = _new(Storage)
+        fresh = segment.fresh
+        storage = Storage()
         storage.layout = layout = signature.out_layout
-        storage.n_bytes = signature.out_bytes
-        storage.block = storage.external = storage.write_site = None
         storage.version = 0
-        if kind is float or kind is int:
-            storage.segment = segment
-            storage.number = number = len(storages)
-            storage.slot = slot = len(views)
-            made = (signature, slot_in, slot)
+        storage.segment = segment
+        if is_number:
+            storage.slot = slot = len(fresh)
+            numbers = (other,) if signature.number_format else ()
+            record: Any = ((signature, slot_in, slot), numbers, site)
         else:
-            slot_other = other._slot if other._segment is token else segment.touch(other)
-            storage.segment = segment
-            storage.number = number = len(storages)
-            storage.slot = slot = len(views)
-            made = (signature, slot_in, slot_other, slot)
-        storages.append(storage)
-        views.append(number * 2 + 1)
-        segment.offsets.append(0)
-        out = _new(Tensor)
-        out._storage = storage
+            place = other._place
+            slot_other = place.slot if place.segment is segment else segment.touch(other)
+            storage.slot = slot = len(fresh)
+            record = ((signature, slot_in, slot_other, slot), (), site)
+        fresh.append(storage)
+        out = empty_tensor()
+        out._storage = out._place = storage
         out._layout = layout
         out._offset = 0
-        out._segment = token
-        out._slot = slot
         out._autograd = out._base = None
-        if segment.head is None:
-            segment.head = signature
-        records.append((made, numbers, site))
+        records.append(record)
         if segment.closed:
-            run.flush(segment, "recorded while another thread flushed")
+            run.flush(segment, _LATE)
         if local.grad_enabled:
-            if differentiable:
-                if input._autograd is not None or input._base is not None:
-                    binding.gradient_plan.attach(
-                        signature.attributes, (input, other, *extra), out, site
-                    )
-                elif kind is not float and kind is not int:
-                    if other._autograd is not None or other._base is not None:
-                        binding.gradient_plan.attach(
-                            signature.attributes, (input, other, *extra), out, site
-                        )
+            if (
+                input._autograd is not None
+                or input._base is not None
+                or (not is_number and (other._autograd is not None or other._base is not None))
+            ) and differentiable:
+                binding.gradient_plan.attach(
+                    signature.attributes, (input, other, *extra), out, site
+                )
         elif local.inference:
             binding.mark_inference(out)
         return out
 
-    if n_extra != len(extra):
-        raise TypeError(f"{binding.name}: operands after the second need defaults")
     return function
 
 
@@ -222,26 +207,19 @@ def general(binding: Binding) -> Callable[..., Any]:
 
 def function_of(binding: Binding) -> Callable[..., Any]:
     """The public callable of an operator, for functions and methods alike."""
-    operands = [p for p in binding.parameters if p.kind != "attribute"]
-    required = [p for p in binding.parameters if p.default is ABSENT]
+    parameters = binding.parameters
+    operands = [p for p in parameters if p.kind != "attribute"]
+    required = [p for p in parameters if p.default is ABSENT]
+    special = binding.is_view or binding.operator.updates or binding.operator.returns
     made: Callable[..., Any]
-    if binding.is_view or binding.operator.updates or binding.operator.returns:
+    if special or required != list(parameters[: len(required)]):
         made = general(binding)
-    elif len(required) == 1 and required == binding.parameters[:1] == tuple(operands[:1]):
-        made = unary(binding) if operands[0].kind == "Tensor" else general(binding)
-    elif _is_binary(binding, required):
+    elif len(required) == 1 and len(operands) == 1 and operands[0].kind == "Tensor":
+        made = unary(binding)
+    elif len(required) == 2 and all(p.kind in ("Tensor", "Operand") for p in required):
         made = binary(binding)
     else:
         made = general(binding)
     made.__name__ = made.__qualname__ = binding.name
     made.__doc__ = type(binding.operator).__doc__
     return made
-
-
-def _is_binary(binding: Binding, required: list[Any]) -> bool:
-    parameters = binding.parameters
-    if len(required) != 2 or tuple(required) != parameters[:2]:
-        return False
-    kinds = [p.kind for p in parameters[:2]]
-    return all(kind in ("Tensor", "Operand") for kind in kinds)
-

@@ -18,7 +18,7 @@ from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
-from flambeau.engine.storage import Storage
+from flambeau.engine.storage import Storage, new_storage
 from flambeau.gradients import members
 from flambeau.tensor.binding import check_size
 from flambeau.tensor.tensor import Tensor, new_tensor
@@ -50,7 +50,7 @@ def chosen_device(given: Any) -> Device:
 def empty_storage(given: Layout) -> Storage:
     """Storage in memory with undefined contents."""
     if given.device is META:
-        return Storage(given, 0)
+        return new_storage(given)
     check_size(given)
     n_bytes = given.span * given.itemsize
     stream.LOCAL.stream.make_room(n_bytes)
@@ -58,7 +58,7 @@ def empty_storage(given: Layout) -> Storage:
         block = memory.allocate(n_bytes)
     except memory.OutOfMemory as error:
         raise run.out_of_memory(error.n_bytes) from None
-    return Storage(given, n_bytes, block)
+    return new_storage(given, block)
 
 
 def empty_layout(given: Layout, requires_grad: bool = False) -> Tensor:
@@ -397,10 +397,9 @@ def resize(target: Tensor, wanted: Layout) -> None:
         if storage.block is not None:
             ctypes.memmove(larger.block.address, storage.block.address, storage.n_bytes)
         storage.block = larger.block
-        storage.n_bytes = larger.n_bytes
         storage.layout = wanted
     target._layout = wanted
-    target._segment = None
+    target._place = UNPLACED
 
 
 def legacy_tensor(cls: Any, *arguments: Any, **named: Any) -> Tensor:

@@ -19,7 +19,7 @@ from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.engine import callsite, stream
 from flambeau.engine.signature import Signature
-from flambeau.engine.storage import Storage
+from flambeau.engine.storage import new_storage
 from flambeau.gradients import members
 from flambeau.tensor import creation, number_rules
 from flambeau.tensor import tensor as tensors
@@ -44,7 +44,7 @@ def recorded(
         signature = _signature(bound, result, values)
     current = stream.LOCAL.stream
     if result.device is META:
-        storage = Storage(result)
+        storage = new_storage(result)
     else:
         (storage,) = stream.record(current, signature, (), values, callsite.site())
     made = tensors.new_tensor(storage, result)

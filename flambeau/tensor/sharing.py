@@ -15,7 +15,7 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import contiguous, layout
 from flambeau.engine.external import External, OutsideBlock
-from flambeau.engine.storage import Storage
+from flambeau.engine.storage import new_storage
 from flambeau.tensor.tensor import Tensor, new_tensor
 
 _READ_ONLY = (
@@ -85,7 +85,7 @@ def from_numpy(array: Any) -> Tensor:
 
 def _over(address: int, given: Any, owner: Any) -> Tensor:
     n_bytes = given.span * given.itemsize
-    storage = Storage(given, n_bytes, OutsideBlock(address, n_bytes, owner))
+    storage = new_storage(given, OutsideBlock(address, n_bytes, owner))
     made = External(owner, 0)
     # References that are ours: the block's, the External's, getrefcount's own argument.
     # A view's own base can be written by whoever holds that: shared for good.

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from flambeau.base.layout import Layout
 from flambeau.engine.storage import Storage
-from flambeau.engine.view import View
+from flambeau.engine.view import UNPLACED, View
 
 
 class Size(tuple[int, ...]):
@@ -47,7 +47,18 @@ class Size(tuple[int, ...]):
         return (Size, (tuple(self),))
 
 
-class Tensor(View):
+class TensorMeta(type):
+    """Lets Tensor(2, 3) be torch's old constructor while making an empty one stays cheap."""
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+        if cls.__new__ is not object.__new__:
+            return type.__call__(cls, *arguments, **named)
+        from flambeau.tensor import creation
+
+        return creation.legacy_tensor(cls, *arguments, **named)
+
+
+class Tensor(View, metaclass=TensorMeta):
     """A multi-dimensional array of one dtype; see the file for what it holds.
 
     _autograd   None, or gradients.graph's Leaf, Node or Output: what it has of a history
@@ -68,26 +79,21 @@ class Tensor(View):
     # numpy asks Tensor first in `array * tensor`.
     __array_priority__: float = 1000
 
-    def __new__(cls, *arguments: Any, **named: Any) -> Any:
-        from flambeau.tensor import creation
-
-        return creation.legacy_tensor(cls, *arguments, **named)
-
     def __hash__(self) -> int:
         return id(self)
 
 
-_new: Final = object.__new__
+# A Tensor with nothing set: past the metaclass, in the quickest way there is.
+empty_tensor: Final = type.__call__.__get__(Tensor)
 
 
 def new_tensor(storage: Storage, layout: Layout) -> Tensor:
     """A tensor over a whole storage, without history."""
-    made = _new(Tensor)
+    made: Tensor = empty_tensor()
     made._storage = storage
     made._layout = layout
     made._offset = 0
-    made._segment = None
-    made._slot = 0
+    made._place = storage if layout is storage.layout else UNPLACED
     made._autograd = None
     made._base = None
     return made
