@@ -1,5 +1,5 @@
-"""Operators without a tensor operand: constants, numbers, ranges, identity matrices."""
+"""Operators that make tensors from numbers alone."""
 
-from flambeau.ops.creation import constants, ranges
+from flambeau.ops.creation import fills
 
-__all__ = ["constants", "ranges"]
+__all__ = ["fills"]

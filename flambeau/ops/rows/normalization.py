@@ -1,0 +1,423 @@
+"""Normalisation: layer_norm, rms_norm, batch_norm, each one kernel a direction.
+
+Keeps     moments in two corrected passes (reduction/moments.py). Where gradients of gradients are
+          wanted, vjp is made of plain operators, else it is one operator.
+Touches   ops.define, reduction.moments.
+Not here  running averages of batch_norm and group_norm (nn/functional.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base import shapes
+from flambeau.base.layout import Layout, contiguous
+from flambeau.ops.define import Inferred, Operator, OptionalTensor, Tensor, operator
+from flambeau.ops.reduction.moments import centred, squares_about_mean
+from flambeau.ops.reduction.sums import n_reduced
+
+
+def check_normalized_shape(name: str, input: Layout, shape: tuple[int, ...], **given: Any) -> None:
+    """The last dims of the input, and the shapes of weight and bias, must be `shape`."""
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            f"element, but got normalized_shape = {list(shape)}"
+        )
+    for key, each in given.items():
+        if each is not None and each.shape != shape:
+            raise RuntimeError(
+                f"Expected {key} to be of same shape as normalized_shape, but got {key} of shape "
+                f"{list(each.shape)} and normalized_shape = {list(shape)}"
+            )
+    if input.shape[input.ndim - len(shape) :] != shape or input.ndim < len(shape):
+        wanted = "".join(f", {size}" for size in shape)
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{wanted}], but got "
+            f"input of size{list(input.shape)}"
+        )
+
+
+def normalised(b: Any, input: Any, dims: Any, eps: float) -> tuple[Any, Any]:
+    """((x - mean) / sqrt(var + eps), 1 / sqrt(var + eps)), in the compute dtype."""
+    away, rest, _ = centred(b, input, dims)
+    squares = squares_about_mean(b, away, rest, dims)
+    count = b.size_number(n_reduced(input.shape, dims), away.dtype)
+    scale = b.map(
+        lambda k, s, n: k.div(1.0, k.sqrt(k.add(k.div(k.max(s, 0.0), n), eps))), squares, count
+    )
+    result = b.map(lambda k, d, r, f: k.mul(k.sub(d, r), f), away, rest, scale)
+    return result, scale
+
+
+def affine(b: Any, value: Any, weight: Any, bias: Any) -> Any:
+    """value * weight + bias, absent ones left out."""
+    if weight is not None:
+        value = b.map(lambda k, x, w: k.mul(x, w), value, weight)
+    if bias is not None:
+        value = b.map(lambda k, x, y: k.add(x, y), value, bias)
+    return value
+
+
+def normalised_gradient(b: Any, grad: Any, hat: Any, scale: Any, dims: Any) -> Any:
+    """Gradient through the normalisation: scale * (g - mean(g) - hat * mean(g * hat))."""
+    count = b.size_number(n_reduced(hat.shape, dims), hat.dtype)
+    total = b.reduce("sum", grad, dims, True)
+    along = b.reduce("sum", b.map(lambda k, g, h: k.mul(g, h), grad, hat), dims, True)
+
+    def formula(k: Any, g: Any, h: Any, f: Any, t: Any, a: Any, n: Any) -> Any:
+        return k.mul(f, k.sub(k.sub(g, k.div(t, n)), k.mul(h, k.div(a, n))))
+
+    return b.map(formula, grad, hat, scale, total, along, count)
+
+
+@operator("layer_norm", methods=())
+class LayerNorm(Operator):
+    """Mean 0 and variance 1 over the last dims, then weight and bias (Ba et al., 2016)."""
+
+    out = False
+
+    def infer(
+        self,
+        input: Tensor,
+        normalized_shape: Any,
+        weight: OptionalTensor = None,
+        bias: OptionalTensor = None,
+        eps: float = 1e-05,
+        cudnn_enable: bool = True,
+    ) -> Inferred:
+        shape = (
+            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        )
+        check_normalized_shape(self.name, input, shape, weight=weight, bias=bias)
+        given = [each for each in (input, weight, bias) if each is not None]
+        out = contiguous(input.shape, input.dtype, shapes.common_device(given))
+        dims = tuple(range(input.ndim - len(shape), input.ndim))
+        return Inferred((out,), {"dims": dims, "eps": float(eps)})
+
+    def lower(self, b: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
+        if 0 in input.shape:
+            return b.convert(input, input.dtype.compute)
+        hat, _ = normalised(b, input, dims, eps)
+        return affine(b, hat, weight, bias)
+
+    def vjp(
+        self, t: Any, grad: Any, input: Any, weight: Any, dims: Any, eps: float, needs: Any
+    ) -> Any:
+        if not t.is_grad_enabled():
+            parts = t.layer_norm_backward(grad, input, weight, dims, eps)
+            return tuple(
+                part if needed else None for part, needed in zip(parts, needs, strict=True)
+            )
+        away = input - input.mean(dims, True)
+        scale = ((away * away).mean(dims, True) + eps).rsqrt()
+        hat = away * scale
+        inner = grad if weight is None else grad * weight
+        into_input = scale * (
+            inner - inner.mean(dims, True) - hat * (inner * hat).mean(dims, True)
+        )
+        outer = tuple(range(dims[0]))
+        into_weight = (grad * hat).sum(outer) if outer else grad * hat
+        return (
+            into_input if needs[0] else None,
+            into_weight if needs[1] else None,
+            grad if needs[2] else None,
+        )
+
+    saved_for = {"bias": ()}
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(3, 4), (4,), s.real(4), s.real(4)),
+            s(s.real(2, 3, 4), (3, 4)),
+            s(s.real(5, 4), (4,), s.real(4)),
+        ]
+
+
+@operator(
+    "layer_norm_backward", function=False, returns=("grad_input", "grad_weight", "grad_bias")
+)
+class LayerNormBackward(Operator):
+    """Gradients of layer_norm; those nobody reads are not computed."""
+
+    differentiable = False
+
+    def infer(
+        self, grad_output: Tensor, input: Tensor, weight: OptionalTensor, dims: Any, eps: float
+    ) -> Any:
+        inner = input.shape[dims[0] :]
+        parameter = contiguous(inner, input.dtype if weight is None else weight.dtype, input.device)
+        return contiguous(input.shape, input.dtype, input.device), parameter, parameter
+
+    def lower(
+        self, b: Any, grad_output: Any, input: Any, weight: Any, dims: Any, eps: float
+    ) -> Any:
+        grad = b.convert(grad_output, grad_output.dtype.compute)
+        outer = tuple(range(dims[0]))
+        if 0 in input.shape:
+            zero = b.full(tuple(input.shape[dims[0] :]), 0.0, grad.dtype)
+            return grad, zero, zero
+        hat, scale = normalised(b, input, dims, eps)
+        inner = grad if weight is None else b.map(lambda k, g, w: k.mul(g, w), grad, weight)
+        into_input = normalised_gradient(b, inner, hat, scale, dims)
+        product = b.map(lambda k, g, h: k.mul(g, h), grad, hat)
+        if not outer:
+            return into_input, product, grad
+        return into_input, b.reduce("sum", product, outer), b.reduce("sum", grad, outer)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), s.real(3, 4), s.real(4), (1,), 1e-5)]
+
+
+@operator("rms_norm", methods=(), aliases=("nn.functional.rms_norm",))
+class RootMeanSquareNorm(Operator):
+    """x / sqrt(mean(x^2) + eps) over the last dims, times weight (Zhang and Sennrich, 2019)."""
+
+    out = False
+
+    def infer(
+        self,
+        input: Tensor,
+        normalized_shape: Any,
+        weight: OptionalTensor = None,
+        eps: float | None = None,
+    ) -> Inferred:
+        shape = (
+            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        )
+        check_normalized_shape(self.name, input, shape, weight=weight)
+        if eps is None:
+            eps = _machine_epsilon(input)
+        given = [each for each in (input, weight) if each is not None]
+        out = contiguous(input.shape, input.dtype, shapes.common_device(given))
+        dims = tuple(range(input.ndim - len(shape), input.ndim))
+        return Inferred((out,), {"dims": dims, "eps": float(eps)})
+
+    def lower(self, b: Any, input: Any, weight: Any, dims: Any, eps: float) -> Any:
+        elements = b.convert(input, input.dtype.compute)
+        if 0 in input.shape:
+            return elements
+        hat, _ = root_mean_square(b, elements, dims, eps)
+        return affine(b, hat, weight, None)
+
+    def vjp(
+        self, t: Any, grad: Any, input: Any, weight: Any, dims: Any, eps: float, needs: Any
+    ) -> Any:
+        if not t.is_grad_enabled():
+            parts = t.rms_norm_backward(grad, input, weight, dims, eps)
+            return tuple(
+                part if needed else None for part, needed in zip(parts, needs, strict=True)
+            )
+        scale = ((input * input).mean(dims, True) + eps).rsqrt()
+        hat = input * scale
+        inner = grad if weight is None else grad * weight
+        into_input = scale * (inner - hat * (inner * hat).mean(dims, True))
+        return into_input if needs[0] else None, grad * hat if needs[1] else None
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), (4,), s.real(4)), s(s.real(2, 3, 4), (3, 4), None, 1e-5)]
+
+
+def _machine_epsilon(input: Layout) -> float:
+    from flambeau.base.dtypes import FLOAT_FACTS
+
+    return float(2.0 ** -FLOAT_FACTS[input.dtype.compute][0])
+
+
+def root_mean_square(b: Any, elements: Any, dims: Any, eps: float) -> tuple[Any, Any]:
+    """(x * scale, scale) with scale = 1 / sqrt(mean(x^2) + eps)."""
+    squares = b.reduce("sum", b.map(lambda k, x: k.mul(x, x), elements), dims, True)
+    count = b.size_number(n_reduced(elements.shape, dims), elements.dtype)
+    scale = b.map(lambda k, s, n: k.div(1.0, k.sqrt(k.add(k.div(s, n), eps))), squares, count)
+    return b.map(lambda k, x, f: k.mul(x, f), elements, scale), scale
+
+
+@operator("rms_norm_backward", function=False, returns=("grad_input", "grad_weight"))
+class RootMeanSquareNormBackward(Operator):
+    """Gradients of rms_norm."""
+
+    differentiable = False
+
+    def infer(
+        self, grad_output: Tensor, input: Tensor, weight: OptionalTensor, dims: Any, eps: float
+    ) -> Any:
+        inner = input.shape[dims[0] :]
+        parameter = contiguous(inner, input.dtype if weight is None else weight.dtype, input.device)
+        return contiguous(input.shape, input.dtype, input.device), parameter
+
+    def lower(
+        self, b: Any, grad_output: Any, input: Any, weight: Any, dims: Any, eps: float
+    ) -> Any:
+        grad = b.convert(grad_output, grad_output.dtype.compute)
+        if 0 in input.shape:
+            return grad, b.full(tuple(input.shape[dims[0] :]), 0.0, grad.dtype)
+        hat, scale = root_mean_square(b, b.convert(input, grad.dtype), dims, eps)
+        inner = grad if weight is None else b.map(lambda k, g, w: k.mul(g, w), grad, weight)
+        along = b.reduce("sum", b.map(lambda k, g, h: k.mul(g, h), inner, hat), dims, True)
+        count = b.size_number(n_reduced(input.shape, dims), hat.dtype)
+        into_input = b.map(
+            lambda k, g, h, f, a, n: k.mul(f, k.sub(g, k.mul(h, k.div(a, n)))),
+            inner, hat, scale, along, count,
+        )  # fmt: skip
+        product = b.map(lambda k, g, h: k.mul(g, h), grad, hat)
+        outer = tuple(range(dims[0]))
+        return into_input, b.reduce("sum", product, outer) if outer else product
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), s.real(3, 4), s.real(4), (1,), 1e-5)]
+
+
+def channel_dims(ndim: int) -> tuple[int, ...]:
+    """All dims but the channels', which is dim 1."""
+    return tuple(dim for dim in range(ndim) if dim != 1)
+
+
+def by_channel(b: Any, value: Any, ndim: int) -> Any:
+    """A vector over channels, to broadcast over (N, C, ...)."""
+    return None if value is None else b.reshape(value, (value.shape[0], *(1,) * (ndim - 2)))
+
+
+@operator("batch_norm_train", function=False, returns=("output", "mean", "var"))
+class BatchNormTrain(Operator):
+    """Mean 0 and variance 1 per channel over the batch; also the mean and the unbiased variance,
+    for the running averages (Ioffe and Szegedy, 2015)."""
+
+    def infer(
+        self, input: Tensor, weight: OptionalTensor, bias: OptionalTensor, eps: float
+    ) -> Inferred:
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+        n_values = input.n_elements // max(input.shape[1], 1)
+        if n_values <= 1:
+            raise ValueError(
+                "Expected more than 1 value per channel when training, got input size "
+                f"torch.Size({list(input.shape)})"
+            )
+        statistics = contiguous((input.shape[1],), input.dtype, input.device)
+        given = [each for each in (input, weight, bias) if each is not None]
+        out = contiguous(input.shape, input.dtype, shapes.common_device(given))
+        return Inferred((out, statistics, statistics), {"eps": float(eps)})
+
+    def lower(self, b: Any, input: Any, weight: Any, bias: Any, eps: float) -> Any:
+        ndim = len(input.shape)
+        dims = channel_dims(ndim)
+        hat, _ = normalised(b, input, dims, eps)
+        output = affine(b, hat, by_channel(b, weight, ndim), by_channel(b, bias, ndim))
+        away, rest, mean = centred(b, input, dims)
+        squares = squares_about_mean(b, away, rest, dims)
+        freedom = b.size_number(n_reduced(input.shape, dims) - 1, away.dtype)
+        exact = b.map(lambda k, m, r: k.add(m, r), mean, rest)
+        variance = b.map(lambda k, s, n: k.div(k.max(s, 0.0), n), squares, freedom)
+        channels = (input.shape[1],)
+        return output, b.reshape(exact, channels), b.reshape(variance, channels)
+
+    def vjp(
+        self, t: Any, grad_output: Any, input: Any, weight: Any, eps: float, needs: Any
+    ) -> Any:
+        if not t.is_grad_enabled():
+            parts = t.batch_norm_backward(grad_output, input, weight, eps)
+            return tuple(
+                part if needed else None for part, needed in zip(parts, needs, strict=True)
+            )
+        dims = channel_dims(input.dim())
+        away = input - input.mean(dims, True)
+        scale = ((away * away).mean(dims, True) + eps).rsqrt()
+        hat = away * scale
+        inner = grad_output
+        if weight is not None:
+            inner = inner * weight.view([-1] + [1] * (input.dim() - 2))
+        into_input = scale * (
+            inner - inner.mean(dims, True) - hat * (inner * hat).mean(dims, True)
+        )
+        return (
+            into_input if needs[0] else None,
+            (grad_output * hat).sum(dims) if needs[1] else None,
+            grad_output.sum(dims) if needs[2] else None,
+        )
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(4, 3), s.real(3), s.real(3), 1e-5),
+            s(s.real(2, 3, 4, 2), None, None, 1e-5),
+        ]
+
+
+@operator(
+    "batch_norm_backward", function=False, returns=("grad_input", "grad_weight", "grad_bias")
+)
+class BatchNormBackward(Operator):
+    """Gradients of batch_norm_train."""
+
+    differentiable = False
+
+    def infer(
+        self, grad_output: Tensor, input: Tensor, weight: OptionalTensor, eps: float
+    ) -> Any:
+        parameter = contiguous(
+            (input.shape[1],), input.dtype if weight is None else weight.dtype, input.device
+        )
+        return contiguous(input.shape, input.dtype, input.device), parameter, parameter
+
+    def lower(self, b: Any, grad_output: Any, input: Any, weight: Any, eps: float) -> Any:
+        ndim = len(input.shape)
+        dims = channel_dims(ndim)
+        grad = b.convert(grad_output, grad_output.dtype.compute)
+        hat, scale = normalised(b, input, dims, eps)
+        inner = affine(b, grad, by_channel(b, weight, ndim), None)
+        into_input = normalised_gradient(b, inner, hat, scale, dims)
+        product = b.map(lambda k, g, h: k.mul(g, h), grad, hat)
+        return into_input, b.reduce("sum", product, dims), b.reduce("sum", grad, dims)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(4, 3), s.real(4, 3), s.real(3), 1e-5)]
+
+
+@operator("batch_norm_eval", function=False)
+class BatchNormEval(Operator):
+    """(x - mean) / sqrt(var + eps) * weight + bias with given statistics."""
+
+    def infer(
+        self, input: Tensor, mean: Tensor, var: Tensor, weight: OptionalTensor,
+        bias: OptionalTensor, eps: float,
+    ) -> Any:  # fmt: skip
+        given = [each for each in (input, mean, var, weight, bias) if each is not None]
+        for name, each in (("running_mean", mean), ("weight", weight), ("bias", bias)):
+            if each is not None and each.n_elements != input.shape[1]:
+                raise RuntimeError(
+                    f"{name} should contain {input.shape[1]} elements not {each.n_elements}"
+                )
+        return contiguous(input.shape, input.dtype, shapes.common_device(given))
+
+    def lower(
+        self, b: Any, input: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: float
+    ) -> Any:
+        ndim = len(input.shape)
+        centre, spread, factor, offset = (
+            by_channel(b, each, ndim) for each in (mean, var, weight, bias)
+        )
+        scale = b.map(lambda k, v: k.div(1.0, k.sqrt(k.add(v, eps))), spread)
+        hat = b.map(lambda k, x, m, f: k.mul(k.sub(x, m), f), input, centre, scale)
+        return affine(b, hat, factor, offset)
+
+    def vjp(
+        self, t: Any, grad: Any, input: Any, mean: Any, var: Any, weight: Any, eps: float,
+        needs: Any,
+    ) -> Any:  # fmt: skip
+        ones = [-1] + [1] * (input.dim() - 2)
+        dims = channel_dims(input.dim())
+        scale = (var + eps).rsqrt().view(ones)
+        away = input - mean.view(ones)
+        inner = grad if weight is None else grad * weight.view(ones)
+        into_input = inner * scale
+        return (
+            into_input if needs[0] else None,
+            -into_input.sum(dims) if needs[1] else None,
+            -0.5 * (inner * away * scale * scale * scale).sum(dims) if needs[2] else None,
+            (grad * away * scale).sum(dims) if needs[3] else None,
+            grad.sum(dims) if needs[4] else None,
+        )
+
+    def samples(self, s: Any) -> list[Any]:
+        variance = s.real(3, low=0.5, high=2)
+        return [s(s.real(4, 3, 2), s.real(3), variance, s.real(3), s.real(3), 1e-5)]
+
+

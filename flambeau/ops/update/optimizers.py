@@ -1,0 +1,273 @@
+"""Optimizer steps over lists of parameters, one record a step.
+
+Keeps     torch's single-tensor arithmetic, operation by operation and in its order, rounded to the
+          parameter's dtype after each; whatever changes from step to step is a run-time number.
+Touches   ops.define.
+Not here  parameter groups, state and schedules (optim)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.ops.define import Number, Operator, Tensors, operator
+
+
+class Update(Operator):
+    """An operator that writes the lists of tensors named in `updates`."""
+
+    out = False
+    differentiable = False
+
+    def each(self, b: Any, formula: Any, *values: Any) -> Any:
+        """One tensor's new value, rounded to the dtype of the first."""
+        return b.map(formula, *values, compute=values[0].dtype.compute, dtype=values[0].dtype)
+
+    def decayed(self, b: Any, gradient: Any, parameter: Any, decay: Any) -> Any:
+        """gradient + decay * parameter, as grad.add(param, alpha=weight_decay)."""
+        if not hasattr(decay, "shape") and decay == 0:
+            return gradient
+        return self.each(b, lambda k, g, p, d: k.fma(p, d, g), gradient, parameter, decay)
+
+    def signed(self, b: Any, gradient: Any, maximize: bool) -> Any:
+        """The direction to go down, or up with maximize."""
+        return self.each(b, lambda k, g: k.neg(g), gradient) if maximize else gradient
+
+
+@operator("sgd_update", function=False)
+class SgdUpdate(Update):
+    """Stochastic gradient descent with momentum buffers (none: an empty list).
+
+    first_step: the buffers start as the gradients themselves."""
+
+    updates = ("parameters", "momentum_buffers")
+    specials = {"weight_decay": (0,), "momentum": (0,), "dampening": (0,)}
+
+    def infer(
+        self,
+        parameters: Tensors,
+        gradients: Tensors,
+        momentum_buffers: Tensors,
+        lr: Number,
+        weight_decay: Number = 0,
+        momentum: Number = 0,
+        dampening: Number = 0,
+        nesterov: bool = False,
+        maximize: bool = False,
+        first_step: bool = False,
+    ) -> tuple[()]:
+        return ()
+
+    def lower(
+        self, b: Any, parameters: Any, gradients: Any, momentum_buffers: Any, lr: Any,
+        weight_decay: Any, momentum: Any, dampening: Any, nesterov: bool, maximize: bool,
+        first_step: bool,
+    ) -> Any:  # fmt: skip
+        new_parameters, new_buffers = [], []
+        for position, (parameter, gradient) in enumerate(zip(parameters, gradients, strict=True)):
+            step = self.decayed(b, self.signed(b, gradient, maximize), parameter, weight_decay)
+            if momentum_buffers:
+                held = step
+                if not first_step:
+                    held = self.held(b, momentum_buffers[position], step, momentum, dampening)
+                new_buffers.append(held)
+                if nesterov:
+                    step = self.each(b, lambda k, g, h, m: k.fma(h, m, g), step, held, momentum)
+                else:
+                    step = held
+            new_parameters.append(
+                self.each(b, lambda k, p, g, r: k.fma(g, k.neg(r), p), parameter, step, lr)
+            )
+        return new_parameters, new_buffers
+
+    def held(self, b: Any, buffer: Any, step: Any, momentum: Any, dampening: Any) -> Any:
+        """momentum * buffer + (1 - dampening) * step."""
+        kept = self.each(b, lambda k, h, m: k.mul(h, m), buffer, momentum)
+        if not hasattr(dampening, "shape") and dampening == 0:
+            return self.each(b, lambda k, h, g: k.add(h, g), kept, step)
+        return self.each(
+            b, lambda k, h, g, d: k.fma(g, k.sub(1.0, d), h), kept, step, dampening
+        )
+
+
+@operator("adam_update", function=False)
+class AdamUpdate(Update):
+    """Adam and AdamW, with amsgrad where max_exp_avg_sqs is not empty (Kingma and Ba, 2015;
+    Loshchilov and Hutter, 2019).
+
+    step_size is lr / (1 - beta1^t), root_correction sqrt(1 - beta2^t), both worked out in Python
+    as torch does; keep is 1 - lr * weight_decay for AdamW."""
+
+    updates = ("parameters", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs")
+    specials = {"weight_decay": (0,), "keep": (1,)}
+
+    def infer(
+        self,
+        parameters: Tensors,
+        gradients: Tensors,
+        exp_avgs: Tensors,
+        exp_avg_sqs: Tensors,
+        max_exp_avg_sqs: Tensors,
+        step_size: Number,
+        root_correction: Number,
+        one_minus_beta1: Number,
+        beta2: Number,
+        one_minus_beta2: Number,
+        eps: Number,
+        weight_decay: Number = 0,
+        keep: Number = 1,
+        maximize: bool = False,
+    ) -> tuple[()]:
+        return ()
+
+    def lower(
+        self, b: Any, parameters: Any, gradients: Any, exp_avgs: Any, exp_avg_sqs: Any,
+        max_exp_avg_sqs: Any, step_size: Any, root_correction: Any, one_minus_beta1: Any,
+        beta2: Any, one_minus_beta2: Any, eps: Any, weight_decay: Any, keep: Any, maximize: bool,
+    ) -> Any:  # fmt: skip
+        results: tuple[list[Any], ...] = ([], [], [], [])
+        for position, parameter in enumerate(parameters):
+            gradient = self.signed(b, gradients[position], maximize)
+            if hasattr(keep, "shape") or keep != 1:
+                parameter = self.each(b, lambda k, p, f: k.mul(p, f), parameter, keep)
+            gradient = self.decayed(b, gradient, parameter, weight_decay)
+            mean = self.lerped(b, exp_avgs[position], gradient, one_minus_beta1)
+            square = self.each(b, lambda k, v, f: k.mul(v, f), exp_avg_sqs[position], beta2)
+            square = self.each(
+                b, lambda k, v, g, f: k.add(v, k.mul(k.mul(f, g), g)),
+                square, gradient, one_minus_beta2,
+            )  # fmt: skip
+            largest = square
+            if max_exp_avg_sqs:
+                largest = self.each(
+                    b, lambda k, m, v: k.max(m, v), max_exp_avg_sqs[position], square
+                )
+                results[3].append(largest)
+            root = self.each(b, lambda k, v: k.sqrt(v), largest)
+            root = self.each(b, lambda k, r, c: k.div(r, c), root, root_correction)
+            root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
+            results[0].append(
+                self.each(
+                    b, lambda k, p, m, r, s: k.sub(p, k.div(k.mul(s, m), r)),
+                    parameter, mean, root, step_size,
+                )
+            )  # fmt: skip
+            results[1].append(mean)
+            results[2].append(square)
+        return results
+
+    def lerped(self, b: Any, mean: Any, gradient: Any, weight: Any) -> Any:
+        """mean.lerp(gradient, weight)."""
+
+        def formula(k: Any, m: Any, g: Any, w: Any) -> Any:
+            near = k.lt(w, 0.5)
+            share = k.select(near, w, k.sub(w, 1.0))
+            return k.fma(share, k.sub(g, m), k.select(near, m, g))
+
+        return self.each(b, formula, mean, gradient, weight)
+
+
+@operator("rmsprop_update", function=False)
+class RmspropUpdate(Update):
+    """RMSprop, centred where grad_avgs is not empty, with momentum where momentum_buffers is not
+    (Tieleman and Hinton, 2012)."""
+
+    updates = ("parameters", "square_avgs", "grad_avgs", "momentum_buffers")
+    specials = {"weight_decay": (0,)}
+
+    def infer(
+        self,
+        parameters: Tensors,
+        gradients: Tensors,
+        square_avgs: Tensors,
+        grad_avgs: Tensors,
+        momentum_buffers: Tensors,
+        lr: Number,
+        alpha: Number,
+        one_minus_alpha: Number,
+        eps: Number,
+        weight_decay: Number = 0,
+        momentum: Number = 0,
+        maximize: bool = False,
+    ) -> tuple[()]:
+        return ()
+
+    def lower(
+        self, b: Any, parameters: Any, gradients: Any, square_avgs: Any, grad_avgs: Any,
+        momentum_buffers: Any, lr: Any, alpha: Any, one_minus_alpha: Any, eps: Any,
+        weight_decay: Any, momentum: Any, maximize: bool,
+    ) -> Any:  # fmt: skip
+        results: tuple[list[Any], ...] = ([], [], [], [])
+        for position, parameter in enumerate(parameters):
+            gradient = self.signed(b, gradients[position], maximize)
+            gradient = self.decayed(b, gradient, parameter, weight_decay)
+            square = self.each(b, lambda k, v, f: k.mul(v, f), square_avgs[position], alpha)
+            square = self.each(
+                b, lambda k, v, g, f: k.add(v, k.mul(k.mul(f, g), g)),
+                square, gradient, one_minus_alpha,
+            )  # fmt: skip
+            spread = square
+            if grad_avgs:
+                mean = self.each(
+                    b, lambda k, m, g, w: k.fma(w, k.sub(g, m), m),
+                    grad_avgs[position], gradient, one_minus_alpha,
+                )  # fmt: skip
+                results[2].append(mean)
+                spread = self.each(b, lambda k, v, m: k.sub(v, k.mul(m, m)), square, mean)
+            root = self.each(b, lambda k, v: k.sqrt(v), spread)
+            root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
+            if momentum_buffers:
+                held = self.each(
+                    b, lambda k, h, m: k.mul(h, m), momentum_buffers[position], momentum
+                )
+                held = self.each(b, lambda k, h, g, r: k.add(h, k.div(g, r)), held, gradient, root)
+                results[3].append(held)
+                new = self.each(b, lambda k, p, h, r: k.fma(h, k.neg(r), p), parameter, held, lr)
+            else:
+                new = self.each(
+                    b, lambda k, p, g, r, f: k.sub(p, k.div(k.mul(f, g), r)),
+                    parameter, gradient, root, lr,
+                )  # fmt: skip
+            results[0].append(new)
+            results[1].append(square)
+        return results
+
+
+@operator("adagrad_update", function=False)
+class AdagradUpdate(Update):
+    """Adagrad (Duchi et al., 2011); step_size is lr / (1 + (t - 1) * lr_decay)."""
+
+    updates = ("parameters", "state_sums")
+    specials = {"weight_decay": (0,)}
+
+    def infer(
+        self,
+        parameters: Tensors,
+        gradients: Tensors,
+        state_sums: Tensors,
+        step_size: Number,
+        eps: Number,
+        weight_decay: Number = 0,
+        maximize: bool = False,
+    ) -> tuple[()]:
+        return ()
+
+    def lower(
+        self, b: Any, parameters: Any, gradients: Any, state_sums: Any, step_size: Any, eps: Any,
+        weight_decay: Any, maximize: bool,
+    ) -> Any:  # fmt: skip
+        results: tuple[list[Any], ...] = ([], [])
+        for position, parameter in enumerate(parameters):
+            gradient = self.signed(b, gradients[position], maximize)
+            gradient = self.decayed(b, gradient, parameter, weight_decay)
+            total = self.each(
+                b, lambda k, s, g: k.add(s, k.mul(g, g)), state_sums[position], gradient
+            )
+            root = self.each(b, lambda k, s: k.sqrt(s), total)
+            root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
+            new = self.each(
+                b, lambda k, p, g, r, f: k.sub(p, k.div(k.mul(f, g), r)),
+                parameter, gradient, root, step_size,
+            )  # fmt: skip
+            results[0].append(new)
+            results[1].append(total)
+        return results
