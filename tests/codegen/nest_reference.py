@@ -8,12 +8,14 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+import mmap
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from flambeau.base import dtypes
+from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype
 from flambeau.codegen import nest_text
 from flambeau.codegen.loops import BLOCK, ROW_BLOCK, Keep, Nest, Phase, Reduce, Store
@@ -25,6 +27,7 @@ NUMPY: dict[dtype, Any] = {
     dtypes.int32: np.int32, dtypes.int64: np.int64, dtypes.float16: np.float16,
     dtypes.bfloat16: np.uint16, dtypes.float32: np.float32, dtypes.float64: np.float64,
 }  # fmt: skip
+SLACK = 512  # bytes behind every block of memory that kernels may read
 GUARD = 1024  # bytes on both sides of every buffer; more than the slack kernels may read
 
 
@@ -53,6 +56,23 @@ class Buffer:
     def check_guards(self) -> None:
         assert (self.raw[:GUARD] == 0xAB).all()
         assert (self.raw[GUARD + self.n_bytes :] == 0xAB).all()
+
+
+class EdgeBuffer(Buffer):
+    """Memory whose 512th byte after the end is the last that may be read at all."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        super().__init__(values)
+        page = mmap.PAGESIZE
+        n_bytes = -(-(GUARD + values.nbytes + SLACK) // page) * page
+        self._map = mmap.mmap(-1, n_bytes + page)
+        start = np.frombuffer(self._map, np.uint8).ctypes.data
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.mprotect(ctypes.c_void_p(start + n_bytes), ctypes.c_size_t(page), 0) == 0
+        size = GUARD + values.nbytes + SLACK
+        raw = np.frombuffer(self._map, np.uint8)[n_bytes - size : n_bytes]
+        raw[:] = self.raw[:size]
+        self.raw = raw
 
 
 @dataclass
@@ -102,11 +122,25 @@ class Problem:
         )
 
 
-def run_native(problem: Problem, bits: int, cuts: list[int] | None = None) -> list[int]:
+def compiled(nest: Nest, bits: int, level: int | None) -> int:
+    """Address of the nest's kernel, at a codegen level of its own when one is given."""
+    name = nest_text.kernel_name(nest, bits)
+    if level is None:
+        return jit.compile_functions({name: nest_text.kernel_text(nest, bits, name)})[name]
+    name = f"{name}_level{level}"
+    before, CONFIG.codegen_level = CONFIG.codegen_level, level
+    try:
+        return jit.compile_functions({name: nest_text.kernel_text(nest, bits, name)})[name]
+    finally:
+        CONFIG.codegen_level = before
+
+
+def run_native(
+    problem: Problem, bits: int, cuts: list[int] | None = None, level: int | None = None
+) -> list[int]:
     """Runs units in the given order of ranges; the error words of all accesses."""
     nest = problem.nest
-    name = nest_text.kernel_name(nest, bits)
-    address = jit.compile_functions({name: nest_text.kernel_text(nest, bits, name)})[name]
+    address = compiled(nest, bits, level)
     errors = (ctypes.c_int64 * len(nest.accesses))()
     given: dict[str, int] = {
         "inner_size": problem.inner, "inner_block": problem.inner_block,

@@ -18,6 +18,7 @@ from tests.codegen.nest_reference import (
     NUMPY,
     Binding,
     Buffer,
+    EdgeBuffer,
     Problem,
     check,
     run_native,
@@ -383,6 +384,77 @@ def test_block_partials(kind: str) -> None:
             Binding(buffer(nest.accesses[1].dtype, 2 * n_blocks), (n_blocks,), block=1),
         ]
         check(Problem(nest, size, bindings, (2,)))
+
+
+@pytest.mark.parametrize("level", [0, 2, 3])
+def test_bits_do_not_depend_on_the_codegen_level(level: int) -> None:
+    """The full formulas of softmax and GELU, and a strided conversion."""
+    x = load(0)
+    weight = k.exp(k.sub(x, leaf("reduced", 0, F32)))
+    share = k.div(leaf("kept", 0, F32), leaf("reduced", 1, F32))
+    softmax_phases = (
+        Phase((Reduce(0, "max", x),)),
+        Phase((Keep(0, weight), Reduce(1, "sum", weight))),
+        Phase((Store(1, share),)),
+    )
+    cubic = k.mul(k.add(x, k.mul(k.mul(k.mul(x, x), x), 0.044715)), 0.79788456)
+    gelu = k.mul(k.mul(x, 0.5), k.add(k.tanh(cubic), 1))
+    half = k.convert(k.convert(k.mul(x, 1000), I64), dtypes.bfloat16)
+    out = Access(F32)
+    nests = [
+        Nest("rows", 1, (Access(F32), out), softmax_phases, scratch=(F32,)),
+        Nest("rows", 1, (Access(F32), out), (Phase((Store(1, gelu),)),)),
+        Nest(
+            "rows",
+            1,
+            (Access(F32, "strided"), Access(dtypes.bfloat16)),
+            (Phase((Store(1, half),)),),
+        ),
+    ]
+    for nest in nests:
+        inner, of = 1037, nest.accesses[1].dtype
+        bindings = [
+            Binding(buffer(F32, 2 * inner), (inner,)),
+            Binding(buffer(of, 2 * inner, 1), (inner,)),
+        ]
+        problem = Problem(nest, inner, bindings, (2,))
+        usual = problem.copy()
+        run_native(usual, 256)
+        for bits in (256, 512):
+            other = problem.copy()
+            run_native(other, bits, [1], level)
+            same_bits(other.bindings[1].buffer.values, usual.bindings[1].buffer.values)
+
+
+def edge(of: dtype, count: int) -> Binding:
+    return Binding(EdgeBuffer(data(of, count)))
+
+
+@pytest.mark.parametrize("of", [F32, F64, dtypes.uint8], ids=str)
+def test_garbage_lanes_read_no_further_than_the_slack(of: dtype) -> None:
+    """Behind the slack there is no memory: a kernel that reads there does not come back."""
+    out = Access(of)
+    unit = Nest("rows", 0, (Access(of), out), (Phase((Store(1, load(0, of)),)),))
+    strided = Nest("rows", 0, (Access(of, "strided"), out), (Phase((Store(1, load(0, of)),)),))
+    picked = Access(of, "strided", index=load(2, I64))
+    gathered = Nest("rows", 0, (picked, out, Access(I64)), (Phase((Store(1, load(0, of)),)),))
+    summed = Nest(
+        "columns", 0, (Access(of), out),
+        (Phase((Reduce(0, "max", load(0, of)),), (Store(1, leaf("reduced", 0, of)),)),),
+    )  # fmt: skip
+    for inner in (1, 3, 17, 33, 65):
+        wide = edge(of, 999 * (inner - 1) + 1)
+        wide.inner = 999
+        rows = edge(of, 1 + 7 * (inner - 1) + 5 * 4)
+        rows.inner, rows.index_stride, rows.bound = 7, 5, 5
+        indices = Binding(EdgeBuffer(np.arange(inner, dtype=np.int64) % 5))
+        matrix = edge(of, 9 * inner)
+        matrix.reduced = inner
+        for bits in (256, 512):
+            run_native(Problem(unit, inner, [edge(of, inner), edge(of, inner)]), bits)
+            run_native(Problem(strided, inner, [wide, edge(of, inner)]), bits)
+            run_native(Problem(gathered, inner, [rows, edge(of, inner), indices]), bits)
+            run_native(Problem(summed, inner, [matrix, edge(of, inner)], (), 9), bits)
 
 
 def test_names_and_texts_are_canonical() -> None:
