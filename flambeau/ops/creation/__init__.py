@@ -1,5 +1,5 @@
-"""Operators that make tensors from numbers alone."""
+"""Operators without a tensor operand: constants, numbers, ranges, identity matrices."""
 
-from flambeau.ops.creation import fills
+from flambeau.ops.creation import constants, ranges
 
-__all__ = ["fills"]
+__all__ = ["constants", "ranges"]
