@@ -26,7 +26,6 @@ FREE_TESTS = {
     "tests/test_invariants.py": "promises about whole programs: fused or not, the same bits",
     "tests/test_every_operator.py": "every registered operator, by its own declarations",
     "tests/test_small_programs.py": "small programs that break a naive engine",
-    "tests/test_main.py": "the module __main__",
 }
 # a folder of tests without a room of its name -> what it tests
 FREE_FOLDERS = {
