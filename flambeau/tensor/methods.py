@@ -13,7 +13,7 @@ from typing import Any
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
-from flambeau.gradients import members, saved
+from flambeau.gradients import members, saved, tensor_methods
 from flambeau.ops.define import REGISTRY
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
@@ -246,12 +246,6 @@ def _mT(self: Tensor) -> Tensor:
     return functions.transpose(self, -2, -1)  # type: ignore[no-any-return]
 
 
-def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Ask for gradients of a leaf, or stop."""
-    members.set_requires_grad(self, requires_grad)
-    return self
-
-
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """copy.deepcopy: a leaf with memory of its own."""
     if id(self) in memo:
@@ -308,6 +302,7 @@ LATE: dict[str, dict[str, str]] = {
     "fills": {
         name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
     },
+    "indexing": {"__getitem__": "getitem", "__setitem__": "setitem"},
 }  # fmt: skip
 
 
@@ -348,7 +343,7 @@ def install() -> None:
     for name, element in CONVERSIONS.items():
         setattr(Tensor, name, _converting(element))
     for function in (
-        size, stride, is_contiguous, contiguous, reshape, data_ptr, to, type_as, requires_grad_,
+        size, stride, is_contiguous, contiguous, reshape, data_ptr, to, type_as,
     ):  # fmt: skip
         setattr(Tensor, function.__name__, function)
     for name, function in {
@@ -373,6 +368,8 @@ def install() -> None:
         "get_device": lambda self: -1,
         "is_pinned": lambda self, device=None: False,
     }.items():  # fmt: skip
+        setattr(Tensor, name, function)
+    for name, function in tensor_methods.METHODS.items():
         setattr(Tensor, name, function)
     for name, made in {
         "shape": property(_shape),

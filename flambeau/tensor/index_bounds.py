@@ -1,0 +1,78 @@
+"""Smallest and largest value of integer tensors that index others, read once per write.
+
+Keeps     an index out of range is an error at the line that uses it; a storage whose bounds are
+          known serves all its views. Memory that something uncounted may write is read each time.
+Touches   engine.storage, conversion, functions.
+Not here  the errors themselves, which differ from operator to operator."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Final
+
+from flambeau.base.devices import META
+from flambeau.base.layout import contiguous
+from flambeau.engine.storage import Storage
+from flambeau.tensor import conversion, functions
+from flambeau.tensor.tensor import Tensor, new_tensor
+
+# Storage -> (version, lowest, highest).
+_KNOWN: Final[weakref.WeakKeyDictionary[Storage, tuple[int, int, int]]] = (
+    weakref.WeakKeyDictionary()
+)
+# Storages of which somebody has `.data`, whose writes no counter of theirs sees.
+UNTRACKED: Final[weakref.WeakSet[Storage]] = weakref.WeakSet()
+# A whole storage is read where it is at most this many times the view.
+WHOLE_FACTOR: Final = 64
+FEW: Final = 64
+
+
+def know(index: Tensor, lowest: int, highest: int) -> None:
+    """Note bounds that follow from how the values were made."""
+    storage = index._storage
+    _KNOWN[storage] = (storage.version, lowest, highest)
+
+
+def first_outside(index: Tensor, low: int, high: int) -> int | None:
+    """The first value outside [low, high), or None. Runs what is pending on the index."""
+    layout = index._layout
+    if not layout.n_elements or layout.device is META:
+        return None
+    storage = index._storage
+    counted = storage.external is None and storage not in UNTRACKED and index._versions is None
+    if counted:
+        known = _KNOWN.get(storage)
+        if known is not None and known[0] == storage.version:
+            if low <= known[1] and known[2] < high:
+                return None
+    if layout.n_elements <= FEW:
+        return _first_of(index, low, high)
+    if counted and storage.layout.dtype is layout.dtype:
+        whole = storage.layout.span
+        if whole <= layout.n_elements * WHOLE_FACTOR:
+            lowest, highest = _range(new_tensor(storage, contiguous((whole,), layout.dtype)))
+            know(index, lowest, highest)
+            if low <= lowest and highest < high:
+                return None
+    lowest, highest = _range(index)
+    if low <= lowest and highest < high:
+        return None
+    return _first_of(index, low, high)
+
+
+def _first_of(index: Tensor, low: int, high: int) -> int | None:
+    for value in conversion.flat_values(index):
+        if not low <= value < high:
+            return int(value)
+    return None
+
+
+def _range(index: Tensor) -> tuple[int, int]:
+    plain = new_tensor(index._storage, index._layout)
+    plain._offset = index._offset
+    if index._layout is not plain._storage.layout or index._offset:
+        from flambeau.engine.view import UNPLACED
+
+        plain._place = UNPLACED
+    lowest, highest = functions.amin(plain), functions.amax(plain)
+    return int(lowest.item()), int(highest.item())

@@ -1,0 +1,333 @@
+"""Keys of x[key] in full: what each item means, views first, then tensors of indices.
+
+Keeps     torch's rules: a list is a tuple where it holds anything but numbers; masks become their
+          places; 0-dim integers are ints; errors at the line, values of indices included.
+Touches   indexing, index_bounds, functions, creation.
+Not here  the hot forms (indexing.py)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Final
+
+from flambeau.base import dtypes, view_rules
+from flambeau.base.layout import Layout
+from flambeau.ops.views.parts import slice_bounds
+from flambeau.tensor import creation, functions, index_bounds, indexing
+from flambeau.tensor.tensor import Tensor
+
+_WRONG: Final = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+    "indices (got {})"
+)
+_WRONG_TENSOR: Final = "tensors used as indices must be long, int, byte or bool tensors"
+
+
+def plain_slice(key: slice) -> slice:
+    """A slice with Python ints or None for bounds."""
+    return slice(*[_bound(each) for each in (key.start, key.stop, key.step)])
+
+
+def _bound(value: Any) -> int | None:
+    if value is None or value.__class__ is int:
+        return value  # type: ignore[no-any-return]
+    if not hasattr(value, "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return value.__index__()  # type: ignore[no-any-return]
+
+
+def step_of(key: slice) -> int:
+    """The step; torch's error where it is not positive."""
+    step: int = 1 if key.step is None else key.step
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    return step
+
+
+# Views ---------------------------------------------------------------------------------
+
+
+def consumed(items: Any) -> int:
+    """How many dims the items use up."""
+    count = 0
+    for item in items:
+        if item is None or item is Ellipsis or item is True or item is False:
+            continue
+        is_mask = isinstance(item, Tensor) and item._layout.dtype in (dtypes.bool_, dtypes.uint8)
+        count += item._layout.ndim if is_mask else 1
+    return count
+
+
+def basic_form(layout: Layout, items: tuple[Any, ...]) -> indexing.Form:
+    """The view that ints, slices, None and ... make; the ints' places are left open."""
+    n_dims = consumed(items)
+    if n_dims > layout.ndim:
+        if layout.ndim == 0 and len(items) == 1 and isinstance(items[0], slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"too many indices for tensor of dimension {layout.ndim}")
+    shape: list[int] = []
+    strides: list[int] = []
+    places: list[tuple[int, int, int]] = []
+    offset = dim = 0
+    skipped = layout.ndim - n_dims
+    for item in items:
+        if item.__class__ is int:
+            places.append((layout.shape[dim], layout.strides[dim], dim))
+            dim += 1
+        elif item is None:
+            place = len(shape)
+            step = layout.shape[dim] * layout.strides[dim] if dim < layout.ndim else 1
+            shape.insert(place, 1)
+            strides.insert(place, step)
+        elif item is Ellipsis:
+            shape += layout.shape[dim : dim + skipped]
+            strides += layout.strides[dim : dim + skipped]
+            dim += skipped
+            skipped = 0
+        else:
+            step = step_of(item)
+            begin, length = slice_bounds(layout.shape[dim], item.start, item.stop, step)
+            shape.append(length)
+            strides.append(layout.strides[dim] * step)
+            offset += begin * layout.strides[dim]
+            dim += 1
+    shape += layout.shape[dim:]
+    strides += layout.strides[dim:]
+    return view_rules.restrided(layout, tuple(shape), tuple(strides)), offset, tuple(places)
+
+
+def chained(self: Tensor, items: tuple[Any, ...]) -> Tensor:
+    """The same view as one operator after the other, so that gradients know each."""
+    result = self
+    dim = 0
+    skipped = self._layout.ndim - consumed(items)
+    for item in items:
+        if item.__class__ is int:
+            result = functions.select(result, dim, item)
+        elif item is None:
+            result = functions.unsqueeze(result, dim)
+            dim += 1
+        elif item is Ellipsis:
+            dim += skipped
+            skipped = 0
+        else:
+            if item != slice(None):
+                result = functions.slice(result, dim, item.start, item.stop, step_of(item))
+            dim += 1
+    return functions.alias(result) if result is self else result  # type: ignore[no-any-return]
+
+
+# Keys with tensors -----------------------------------------------------------------------
+
+
+def items_of(key: Any) -> list[Any]:
+    """The items of a key: a tuple's, or those of a list that holds more than numbers."""
+    if key.__class__ is tuple:
+        return list(key)
+    if isinstance(key, (tuple, list)) and len(key) < 32:
+        for each in key:
+            if each is None or each is Ellipsis or isinstance(each, (slice, Tensor, list, tuple)):
+                return list(key)
+            if hasattr(each, "__array_interface__") and getattr(each, "ndim", 0):
+                return list(key)
+    return [key]
+
+
+def _item(item: Any) -> Any:
+    """One item as an int, a bool, a plain slice, None, ... or a tensor with dims (or a 0-dim
+    mask as a bool)."""
+    kind = item.__class__
+    if kind is int or kind is bool or item is None or item is Ellipsis:
+        return item
+    if isinstance(item, slice):
+        return plain_slice(item)
+    if isinstance(item, Tensor):
+        return _tensor_item(item)
+    if isinstance(item, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if hasattr(item, "__array_interface__"):
+        if getattr(item, "ndim", 0) == 0:
+            return _number_item(item.item())
+        return _tensor_item(creation.tensor(item))
+    if isinstance(item, (list, tuple, range)):
+        return _sequence_item(item)
+    return _number_item(item)
+
+
+def _number_item(item: Any) -> Any:
+    if isinstance(item, bool):
+        return item
+    if not hasattr(item, "__index__"):
+        raise IndexError(_WRONG.format(type(item).__name__))
+    return item.__index__()
+
+
+def _tensor_item(item: Tensor) -> Any:
+    layout = item._layout
+    if layout.dtype is dtypes.uint8:
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+            "instead.",
+            stacklevel=6,
+        )
+        item = functions.convert(item, dtypes.bool_)
+        layout = item._layout
+    if layout.dtype not in (dtypes.int64, dtypes.int32, dtypes.bool_):
+        raise IndexError(_WRONG_TENSOR)
+    if layout.ndim == 0:
+        return item.item()  # type: ignore[attr-defined]
+    return item
+
+
+def _sequence_item(item: Any) -> Tensor:
+    made = creation.tensor(item if isinstance(item, list) else list(item))
+    if made._layout.dtype.category == 2:
+        made = functions.convert(made, dtypes.int64)
+    return made
+
+
+class Indexed:
+    """A key taken apart: a view of the tensor, and tensors that index some of its dims."""
+
+    __slots__ = ("checked", "dims", "indices", "viewed")
+
+    def __init__(
+        self, viewed: Tensor, dims: list[int], indices: list[Tensor], checked: list[bool]
+    ) -> None:
+        self.viewed = viewed
+        self.dims = tuple(dims)
+        self.indices = indices
+        self.checked = checked  # places of masks are within their dims
+
+
+def taken_apart(self: Tensor, key: Any) -> Indexed:
+    """Views of the plain items, then dims and tensors of the others. Masks become places."""
+    items = [_item(item) for item in items_of(key)]
+    ndim = self._layout.ndim
+    n_dims = consumed(items)
+    if n_dims > ndim:
+        if ndim == 0 and len(items) == 1 and items[0].__class__ is int:
+            indexing._first(self._layout)
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    plain: list[Any] = []
+    where: list[tuple[int, Any]] = []
+    dim = 0  # of the view
+    skipped = ndim - n_dims
+    for item in items:
+        if isinstance(item, Tensor):
+            where.append((dim, item))
+            count = item._layout.ndim if item._layout.dtype is dtypes.bool_ else 1
+            plain += [slice(None)] * count
+            dim += count
+        elif item.__class__ is bool:
+            where.append((dim, item))
+            plain.append(None)
+            dim += 1
+        elif item is Ellipsis:
+            plain += [slice(None)] * skipped
+            dim += skipped
+            skipped = 0
+        else:
+            plain.append(item)
+            dim += item.__class__ is not int
+    viewed = self
+    if any(item != slice(None) for item in plain):
+        viewed = indexing.getitem(self, tuple(plain))
+    dims: list[int] = []
+    indices: list[Tensor] = []
+    checked: list[bool] = []
+    for at, item in where:
+        found = _places(viewed._layout, at, item)
+        dims += range(at, at + len(found))
+        indices += found
+        checked += [found[0] is not item] * len(found)
+    return Indexed(viewed, dims, indices, checked)
+
+
+def _places(layout: Layout, at: int, item: Any) -> list[Tensor]:
+    """Integer tensors for one item: itself, or the places where a mask is true."""
+    if item.__class__ is bool:
+        return [creation.tensor([0] if item else [], dtype=dtypes.int64)]
+    if item._layout.dtype is not dtypes.bool_:
+        return [item]
+    mask = item._layout.shape
+    for number, size in enumerate(mask):
+        if size != layout.shape[at + number]:
+            raise IndexError(
+                f"The shape of the mask {list(mask)} at index {number} does not match the shape of "
+                f"the indexed tensor {list(layout.shape)} at index {at + number}"
+            )
+    found = nonzero(item)
+    return [functions.select(found, 1, number) for number in range(len(mask))]
+
+
+def nonzero(mask: Tensor) -> Tensor:
+    """Places of the elements that are not 0, a row each; runs what is pending to count them."""
+    count = int(functions.count_nonzero(mask).item())
+    found = functions.nonzero_static(mask.detach(), size=count)  # type: ignore[attr-defined]
+    return found  # type: ignore[no-any-return]
+
+
+def gathered(self: Tensor, key: Any) -> Tensor:
+    """x[key] for keys with tensors, lists or bools."""
+    found = taken_apart(self, key)
+    if not found.indices:
+        viewed = found.viewed
+        return functions.alias(viewed) if viewed is self else viewed  # type: ignore[no-any-return]
+    check_values(found)
+    return functions.index(found.viewed, found.indices, found.dims)  # type: ignore[no-any-return]
+
+
+def check_values(found: Indexed) -> None:
+    """Every index within its dim, or torch's IndexError."""
+    shape = found.viewed._layout.shape
+    for position, (dim, index) in enumerate(zip(found.dims, found.indices, strict=True)):
+        size = shape[dim]
+        if found.checked[position]:
+            continue
+        wrong = index_bounds.first_outside(index, -size, size)
+        if wrong is not None:
+            raise indexing.out_of_bounds(wrong, position, size)
+
+
+# Writing -----------------------------------------------------------------------------------
+
+
+def put(self: Tensor, key: Any, value: Any) -> None:
+    """x[key] = value for keys with tensors, lists or bools."""
+    is_tensor = isinstance(value, Tensor)
+    source: Any = value if is_tensor else indexing.number_of(value, self)
+    if key.__class__ is not tuple and isinstance(key, Tensor):
+        if key._layout.dtype is dtypes.bool_ and key._layout.shape == self._layout.shape:
+            if key._layout.ndim and _masked(self, key, source):
+                return
+    found = taken_apart(self, key)
+    viewed = found.viewed
+    if not found.indices:
+        if is_tensor:
+            indexing.copy_into(
+                viewed, indexing.without_leading_ones(source, viewed._layout.ndim)
+            )
+        else:
+            viewed.fill_(source)  # type: ignore[attr-defined]
+        return
+    check_values(found)
+    if not is_tensor:
+        source = functions.full((), source, dtype=self._layout.dtype, device=self._layout.device)
+    elif source._layout.ndim == 0 and source._layout.dtype is not self._layout.dtype:
+        source = functions.convert(source, self._layout.dtype)
+    ndim = len(viewed._layout.shape) - len(found.dims)
+    ndim += max(index._layout.ndim for index in found.indices)
+    source = indexing.without_leading_ones(source, ndim)
+    functions.index_put_(viewed, found.indices, source, False, dims=found.dims)
+
+
+def _masked(self: Tensor, mask: Tensor, source: Any) -> bool:
+    """x[mask] = one value, without counting the places: masked_fill_. False: not one value."""
+    if isinstance(source, Tensor):
+        if source._layout.ndim:
+            return False
+        if source._layout.dtype is not self._layout.dtype:
+            source = functions.convert(source, self._layout.dtype)
+    functions.masked_fill_(self, mask, source)
+    return True

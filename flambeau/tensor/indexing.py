@@ -1,0 +1,289 @@
+"""x[key] and x[key] = value.
+
+Keeps     ints, slices, None and ... give a view, worked out once per layout and form of key (the
+          ints in it are offsets, so x[i] in a loop is one form); everything else is read through
+          the operator `index` and written through `index_put`.
+Touches   index_keys (keys with tensors), functions, gradients.record.
+Not here  what tensors in a key mean (index_keys.py), bounds of index values (index_bounds.py)."""
+
+from __future__ import annotations
+
+from types import EllipsisType, NoneType
+from typing import Any, Final
+
+from flambeau.base import view_rules
+from flambeau.base.devices import META
+from flambeau.base.layout import Layout
+from flambeau.base.promotion import SCALAR_TYPE_NAMES
+from flambeau.engine import callsite, stream
+from flambeau.engine.view import UNPLACED
+from flambeau.gradients import record as gradient_record
+from flambeau.tensor import functions, index_keys, number_rules
+from flambeau.tensor.binding import binding
+from flambeau.tensor.tensor import Tensor
+
+_new: Final = object.__new__
+_PLAIN: Final = (int, NoneType)
+# A view of one form of key: (layout, offset, ((size, stride, dim), ...) of the ints in order).
+Form = tuple[Layout, int, tuple[tuple[int, int, int], ...]]
+_FIRST: Final = "[int]"
+MAX_FORMS: Final = 4096
+
+
+def getitem(self: Tensor, key: Any) -> Any:
+    """Part of the tensor: a view for ints, slices, None and ..., else a copy."""
+    kind = key.__class__
+    layout = self._layout
+    memo: dict[Any, Any] = layout.memo
+    if kind is int:
+        found = memo.get(_FIRST)
+        if found is None:
+            found = _first(layout)
+        seen, size, stride = found
+        place = key + size if key < 0 else key
+        if not 0 <= place < size:
+            raise out_of_bounds(key, 0, size)
+        offset = self._offset + place * stride
+    else:
+        form = key
+        places: Any = ()
+        if kind is slice:
+            start, stop, step = key.start, key.stop, key.step
+            if start.__class__ in _PLAIN and stop.__class__ in _PLAIN and step.__class__ in _PLAIN:
+                form = (start, stop, step)
+            else:
+                form = key = index_keys.plain_slice(key)
+                form = (key.start, key.stop, key.step)
+        elif kind is tuple:
+            form, places = _form_of(key)
+            if form is None:
+                return index_keys.gathered(self, key)
+        elif kind is not NoneType and kind is not EllipsisType:
+            return index_keys.gathered(self, key)
+        found = memo.get(form)
+        if found is None:
+            found = _learn(layout, form, key)
+        seen, offset, dims = found
+        offset += self._offset
+        for place, (size, stride, dim) in zip(places, dims, strict=True):
+            at = place + size if place < 0 else place
+            if not 0 <= at < size:
+                raise out_of_bounds(place, dim, size)
+            offset += at * stride
+    base = self._base
+    made = _new(Tensor)
+    made._storage = storage = self._storage
+    made._layout = seen
+    made._offset = offset
+    made._place = storage if offset == 0 and seen is storage.layout else UNPLACED
+    made._autograd = None
+    if base is None:
+        made._base = self
+        differs = self._autograd is not None
+    else:
+        made._base = base
+        differs = (
+            self._autograd is not None or base._autograd is not None or base._rebased is not None
+        )
+    if self._versions is not None:
+        made._versions = self._versions
+    if differs:
+        return _with_history(self, key, made)
+    return made
+
+
+def _form_of(key: tuple[Any, ...]) -> tuple[Any, Any]:
+    """(form, ints) of a key of ints, slices, None and ...; (None, None) of any other."""
+    form: list[Any] = []
+    places: list[int] = []
+    for item in key:
+        kind = item.__class__
+        if kind is int:
+            form.append(int)
+            places.append(item)
+        elif kind is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if start.__class__ in _PLAIN and stop.__class__ in _PLAIN and step.__class__ in _PLAIN:
+                form.append((start, stop, step))
+            else:
+                return None, None
+        elif kind is NoneType or kind is EllipsisType:
+            form.append(item)
+        else:
+            return None, None
+    return (tuple, *form), places
+
+
+def _first(layout: Layout) -> Any:
+    """View of one place of the first dim: (layout, size, stride)."""
+    if not layout.ndim:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` "
+            "in C++ to convert a 0-dim tensor to a number"
+        )
+    seen = view_rules.restrided(layout, layout.shape[1:], layout.strides[1:])
+    found = layout.memo[_FIRST] = (seen, layout.shape[0], layout.strides[0])
+    return found
+
+
+def _learn(layout: Layout, form: Any, key: Any) -> Form:
+    """Work a form out and remember it."""
+    items = key if key.__class__ is tuple else (key,)
+    found = index_keys.basic_form(layout, items)
+    memo = layout.memo
+    if len(memo) >= MAX_FORMS:
+        memo.clear()
+    memo[form] = found
+    return found
+
+
+def out_of_bounds(index: int, dim: int, size: int) -> IndexError:
+    """torch's error."""
+    return IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+
+
+def _with_history(self: Tensor, key: Any, made: Tensor) -> Tensor:
+    """The view with its place in the graph: one node an item of the key, as torch has it."""
+    kind = key.__class__
+    site = callsite.site()
+    if kind is int:
+        plan = binding("select").gradient_plan
+        gradient_record.attach_view(plan, {"dim": 0, "index": key}, self, made, site)
+        return made
+    if kind is slice:
+        bounds = {"dim": 0, "start": key.start, "end": key.stop, "step": key.step or 1}
+        gradient_record.attach_view(binding("slice").gradient_plan, bounds, self, made, site)
+        return made
+    return index_keys.chained(self, key if kind is tuple else (key,))
+
+
+# Writing -------------------------------------------------------------------------------
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """Write into part of the tensor."""
+    target: Any = _view_to_write(self, key)
+    if target is None:
+        index_keys.put(self, key, value)
+        return
+    if value.__class__ is float or value.__class__ is int:
+        number_rules.check_holds(value, target._layout.dtype)
+        if not _written_fast(self, target, value):
+            target.fill_(value)
+        return
+    if isinstance(value, Tensor):
+        source = without_leading_ones(value, target._layout.ndim)
+        if not _written_fast(self, target, source):
+            copy_into(target, source)
+        return
+    target.fill_(number_of(value, self))  # type: ignore[attr-defined]
+
+
+def _view_to_write(self: Tensor, key: Any) -> Tensor | None:
+    """The view that a key without tensors names, or None."""
+    kind = key.__class__
+    if kind is not int and kind is not slice and key is not None and key is not Ellipsis:
+        if kind is not tuple or _form_of(key)[0] is None:
+            return None
+    return getitem(self, key)  # type: ignore[no-any-return]
+
+
+def without_leading_ones(value: Tensor, ndim: int) -> Tensor:
+    """The value without dims of size 1 in front that the target does not have."""
+    shape = value._layout.shape
+    if len(shape) <= ndim:
+        return value
+    first = 0
+    while first < len(shape) - ndim and shape[first] == 1:
+        first += 1
+    return functions.view(value, shape[first:]) if first else value  # type: ignore[no-any-return]
+
+
+def copy_into(target: Tensor, source: Tensor) -> None:
+    """target[...] = source, broadcast; torch's error where it does not fit."""
+    if source._layout.shape != target._layout.shape:
+        view_rules.expanded(source._layout, target._layout.shape)
+    target.copy_(source)  # type: ignore[attr-defined]
+
+
+def number_of(value: Any, target: Tensor) -> Any:
+    """A value to assign as a number the target's dtype holds; torch's TypeError for others."""
+    element = target._layout.dtype
+    if isinstance(value, (int, float, complex)) or (
+        hasattr(value, "item") and getattr(value, "ndim", 1) == 0
+    ):
+        return number_rules.held_number(number_rules.number(value, "fill_", "value", 1), element)
+    raise TypeError(
+        f"can't assign a {_type_text(value)} to a torch.{SCALAR_TYPE_NAMES[element.name]}Tensor"
+    )
+
+
+def _type_text(value: Any) -> str:
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def _written_fast(self: Tensor, target: Tensor, value: Any) -> bool:
+    """Record a write with no gradient and nothing else to look at; False: take the long way."""
+    storage = target._storage
+    if (
+        target._autograd is not None
+        or self._versions is not None
+        or self._autograd is not None
+        or storage.external is not None
+    ):
+        return False
+    base = target._base
+    if base is not None and (base._autograd is not None or base._rebased is not None):
+        return False
+    layout = target._layout
+    is_number = value.__class__ is float or value.__class__ is int
+    if is_number:
+        key: Any = ("fill", value.__class__)
+    else:
+        if (
+            value._storage is storage
+            or value._autograd is not None
+            or value._base is not None
+            and value._base._autograd is not None
+        ):
+            return False
+        key = ("copy", value._layout)
+    signature = layout.memo.get(key)
+    if signature is None:
+        if layout.device is META:
+            return False
+        signature = _write_signature(target, value, is_number)
+        layout.memo[key] = signature
+    if signature is False:
+        return False
+    site = callsite.site()
+    current = stream.LOCAL.stream
+    if is_number:
+        numbers = (value,) if signature.number_format else ()
+        stream.record(current, signature, (target,), numbers, site)
+    else:
+        stream.record(current, signature, (target, value), (), site)
+    storage.version += 1
+    storage.write_site = site
+    return True
+
+
+def _write_signature(target: Tensor, value: Any, is_number: bool) -> Any:
+    """Signature of the in-place write, or False where the general path must raise."""
+    from flambeau.tensor import inplace
+
+    bound = binding("fill" if is_number else "copy")
+    if not is_number and value._layout.shape != target._layout.shape:
+        view_rules.expanded(value._layout, target._layout.shape)
+    values = [target, value] if is_number else [target, value, False]
+    call = bound.taken_apart(bound.arranged(tuple(values), {}))
+    key = ("inplace", *call.key)
+    signature = bound.signatures.get(key)
+    if signature is None:
+        signature = inplace._inplace_signature(bound, call, target._layout)
+        bound.signatures[key] = signature
+    return signature
+
+
+__all__ = ["getitem", "setitem"]
