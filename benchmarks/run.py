@@ -81,6 +81,7 @@ def main():
     parser.add_argument("--only", default="", help="workloads, separated by commas")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--skip-startup", action="store_true")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for JSON and table")
     parser.add_argument("--readme", action="store_true", help="write the table even if partial")
     options = parser.parse_args()
 
@@ -94,10 +95,10 @@ def main():
     results["workloads"] = measure_workloads(names, chosen, options.rounds)
     if not options.skip_startup:
         results["startup"] = startup.measure(names, max(1, options.rounds // 2))
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "latest.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    options.results.mkdir(parents=True, exist_ok=True)
+    (options.results / "latest.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
     text = report.markdown(results)
-    (RESULTS / "latest.md").write_text(text + "\n", encoding="utf-8")
+    (options.results / "latest.md").write_text(text + "\n", encoding="utf-8")
     print("\n" + text)
     if options.readme or (peers and not options.only):
         report.put_into(ROOT / "README.md", text)

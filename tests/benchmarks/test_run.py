@@ -60,14 +60,14 @@ def test_workloads_keep_their_names(monkeypatch):
     assert list(workloads.WORKLOADS) == NAMES
 
 
-def test_a_run_writes_json_and_a_table():
+def test_a_run_writes_json_and_a_table(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "run.py"), "--peers", "", "--rounds", "1"]
-    command += ["--only", "linreg,gemm_64", "--skip-startup"]
+    command += ["--only", "linreg,gemm_64", "--skip-startup", "--results", str(tmp_path)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert "| linreg |" in done.stdout
-    results = json.loads((BENCHMARKS / "results" / "latest.json").read_text(encoding="utf-8"))
+    results = json.loads((tmp_path / "latest.json").read_text(encoding="utf-8"))
     for workload in ("linreg", "gemm_64"):
         assert results["workloads"][workload]["flambeau"]["median_s"] > 0
 
