@@ -4,7 +4,7 @@ Keeps     float16 and bfloat16 are widened to float32 and rounded once, to neare
           store; integers of at most 32 bits are accumulated in 32 and cut at the store, which
           wraps in their own width; others accumulate in themselves.
 Touches   base.dtypes.
-Not here  the tile (gemm_text.py), packing (gemm_pack_text.py)."""
+Not here  the tile (tile_text.py), packing (pack_text.py)."""
 
 from __future__ import annotations
 
@@ -138,6 +138,15 @@ class Element:
     def broadcast(self, lines: Lines, pointer: str) -> str:
         """Vector that repeats the accumulated-type element at `pointer`."""
         one = lines.let(f"load {self.accumulated}, ptr {pointer}, align {self.n_packed_bytes}")
+        return self.repeat(lines, one)
+
+    def broadcast_stored(self, lines: Lines, pointer: str) -> str:
+        """Vector that repeats the stored-type element at `pointer`, widened."""
+        one = lines.let(f"load {self.stored}, ptr {pointer}, align {self.n_bytes}")
+        return self.repeat(lines, self.widen(lines, one, 0))
+
+    def repeat(self, lines: Lines, one: str) -> str:
+        """Vector of one scalar."""
         vector = self.vector
         start = lines.let(f"insertelement {vector} poison, {self.accumulated} {one}, i64 0")
         mask = f"<{self.lanes} x i32> zeroinitializer"
@@ -181,6 +190,32 @@ class Element:
             f"select <{lanes} x i1> {is_nan}, {integers} {quiet}, {integers} {rounded}"
         )
         return lines.let(f"trunc {integers} {kept} to {result}")
+
+
+def vector_function(lines: Lines) -> str:
+    """The body of a block of columns of a row times a matrix, made a function."""
+    body = "\n".join(lines.text)
+    return (
+        "define internal fastcc void @columns_of(ptr %a, ptr %b, ptr %c, i64 %n, i64 %k, "
+        f"i64 %a_step, i64 %b_row, i64 %b_column, i64 %c_step, ptr %sums) nounwind {{\n{body}\n}}\n"
+    )
+
+
+def batch_entry(
+    lines: Lines, batch: str, n_batch: int, first_word: int, pointers: tuple[str, ...]
+) -> list[str]:
+    """Operands of entry number `batch`: each batch dimension has, from word `first_word` of %args
+    on, its size and a byte stride for each operand."""
+    moved = list(pointers)
+    n_words = 1 + len(pointers)
+    for d in reversed(range(n_batch)):
+        at = [lines.offset("%args", 8 * (first_word + n_words * d + i)) for i in range(n_words)]
+        size, *strides = (lines.let(f"load i64, ptr {each}") for each in at)
+        index = lines.let(f"srem i64 {batch}, {size}")
+        batch = lines.let(f"sdiv i64 {batch}, {size}")
+        for i, stride in enumerate(strides):
+            moved[i] = lines.offset(moved[i], lines.let(f"mul i64 {index}, {stride}"))
+    return moved
 
 
 def _shaped(kind: str, lanes: int) -> str:

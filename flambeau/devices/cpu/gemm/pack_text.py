@@ -2,8 +2,8 @@
 
 Keeps     packing copies (and widens narrow dtypes), it never computes. What lies past the rows
           and columns of an operand inside a packed one is unspecified and never reaches C.
-Touches   gemm_types.
-Not here  who packs what, and when (gemm.py).
+Touches   elements.
+Not here  who packs what, and when (plan.py).
 
 A is packed so that it is read back through a row and a column stride as in place:
     "rows"      k contiguous: whole rows, `target_stride` bytes apart
@@ -22,7 +22,7 @@ from hashlib import sha256
 from typing import Final
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.gemm_types import Element, Lines
+from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry
 
 # Words of a packing step, in order; then for each batch dimension its size, source and target
 # strides. A unit is a block of rows of A, or of columns of B, of one batch entry: `count` of them
@@ -92,7 +92,7 @@ def _copy_row_tiles(lines: Lines, element: Element, tile_rows: int) -> None:
     """Step by step along k: a tile's rows, then the next tile's. Whole vectors are stored, and
     what is too much is overwritten by the next step of k, or lies in the tile's padding."""
     n_packed, n_bytes, lanes = element.n_packed_bytes, element.n_bytes, element.lanes
-    lines.take(f"""\
+    lines.take("""\
 entry:
   %some_rows = icmp sgt i64 %rows, 0
   %some_length = icmp sgt i64 %length, 0
@@ -195,7 +195,6 @@ def load_transposed(lines: Lines, element: Element, pointers: list[str]) -> list
     transpose inside pieces, which every CPU does at full speed.
     """
     lanes, piece = element.lanes, 16 // element.n_packed_bytes
-    small = f"<{piece} x {element.accumulated}>"
     loaded = []
     for pointer in pointers:
         stored = f"<{piece} x {element.stored}>"
@@ -209,14 +208,11 @@ def load_transposed(lines: Lines, element: Element, pointers: list[str]) -> list
             kind = f"<{size} x {element.accumulated}>"
             mask = ", ".join(f"i32 {i}" for i in range(2 * size))
             parts = [
-                lines.let(
-                    f"shufflevector {kind} {low}, {kind} {high}, <{2 * size} x i32> <{mask}>"
-                )
+                lines.let(f"shufflevector {kind} {low}, {kind} {high}, <{2 * size} x i32> <{mask}>")
                 for low, high in zip(parts[::2], parts[1::2], strict=True)
             ]
             size *= 2
         rows.append(parts[0])
-    del small
     distance = 1
     while distance < piece:
         rows = _exchange(lines, element, rows, distance, piece)
@@ -265,9 +261,7 @@ def _transpose_panel(lines: Lines, element: Element, vectors: int) -> None:
     starts = []
     for lane in range(lanes):
         column = lines.smaller(lines.let(f"add i64 %first, {lane}"), last)
-        starts.append(
-            lines.offset("%source_panel", lines.let(f"mul i64 {column}, %column_stride"))
-        )
+        starts.append(lines.offset("%source_panel", lines.let(f"mul i64 {column}, %column_stride")))
     to_group = lines.offset("%target_panel", lines.let(f"mul i64 %first, {n_packed}"))
     lines.take(f"""\
   br label %copy
@@ -347,14 +341,9 @@ def pack_kernel(
     lines.put("%u = phi i64 [ %begin, %entry ], [ %nu, %unit ]")
     batch = lines.let(f"sdiv i64 %u, {words['n_blocks']}")
     block = lines.let(f"srem i64 %u, {words['n_blocks']}")
-    source, target = words["source"], words["target"]
-    for d in reversed(range(n_batch)):
-        at = [lines.offset("%args", 8 * (len(PACK_WORDS) + 3 * d + i)) for i in range(3)]
-        size, from_step, to_step = (lines.let(f"load i64, ptr {p}") for p in at)
-        index_in = lines.let(f"srem i64 {batch}, {size}")
-        batch = lines.let(f"sdiv i64 {batch}, {size}")
-        source = lines.offset(source, lines.let(f"mul i64 {index_in}, {from_step}"))
-        target = lines.offset(target, lines.let(f"mul i64 {index_in}, {to_step}"))
+    source, target = batch_entry(
+        lines, batch, n_batch, len(PACK_WORDS), (words["source"], words["target"])
+    )
     first = lines.let(f"mul i64 {block}, {words['block']}")
     left = lines.let(f"sub i64 {words['count']}, {first}")
     count = lines.smaller(left, words["block"])

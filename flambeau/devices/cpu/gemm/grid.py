@@ -1,0 +1,185 @@
+"""How a product is cut: register tile, blocks, units, what is packed.
+
+Keeps     choices weigh speed only; any of them gives the same bits.
+Touches   product, elements.
+Not here  the steps that carry them out (plan.py)."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final, NamedTuple
+
+from flambeau.devices.cpu.gemm.elements import Element
+from flambeau.devices.cpu.gemm.product import Product
+from flambeau.devices.cpu.gemm.tile_text import SUM_BLOCK
+
+# Rows and vectors of a tile by the vectors in a row of C (0: any other number), and vectors by
+# rows where rows are few: as many accumulators as registers allow, with a few for operands.
+_TILES: Final[dict[int, tuple[dict[int, tuple[int, int]], dict[int, int]]]] = {
+    256: ({1: (12, 1), 3: (4, 3), 0: (6, 2)}, {1: 12, 2: 6, 3: 4, 4: 3}),
+    512: ({1: (14, 1), 2: (14, 2), 3: (8, 3), 0: (6, 4)}, {1: 28, 2: 12, 3: 8, 4: 6, 5: 5}),
+}
+ALIGNMENT: Final = 64
+# Bytes of B up to which it is read where it lies.
+_IN_PLACE_BYTES: Final = 768 << 10
+# Bytes of B that one unit walks over again and again: half of a second-level cache.
+_CACHED_BYTES: Final = 256 << 10
+# Bytes between steps of k from which A is packed.
+_SPARSE_BYTES: Final = 2048
+_K_BLOCK: Final = 1024
+# Multiply-adds of a unit in large products, of the smallest unit worth handing to another thread,
+# and of the smallest worth handing out for balance alone.
+_UNIT_WORK: Final = 2_000_000
+_THREAD_WORK: Final = 50_000
+_BALANCE_WORK: Final = 250_000
+# The same for products with one row, which read more than they compute.
+_VECTOR_WORK: Final = 25_000
+# Bytes of a matrix from which its rows are added to sums in memory, not in registers.
+_VECTOR_BYTES: Final = 200_000
+# Columns of a vector times a matrix that are worth a run of memory, and that fit the first cache.
+_ROW_RUN: Final = 256
+_ROW_SUMS: Final = 1024
+
+
+def round_up(number: int, unit: int) -> int:
+    """Least multiple of `unit` that is not below `number`."""
+    return -(-number // unit) * unit
+
+
+def tile_of(product: Product, element: Element) -> tuple[int, int]:
+    """Rows and vectors of the register tile: as many accumulators as registers allow."""
+    n_vectors = -(-product.n // element.lanes)
+    by_vectors, by_rows = _TILES[element.vector_bits]
+    rows, vectors = by_vectors.get(n_vectors, by_vectors[0])
+    rows = -(-product.m // -(-product.m // rows)) if product.m < 4 * rows else rows
+    if rows in by_rows:
+        vectors = min(by_rows[rows], n_vectors)
+    if element.accumulated == "i64":
+        rows, vectors = min(rows, 4), min(vectors, 2)  # a 64-bit multiply takes several registers
+    return rows, vectors
+
+
+def pack_kinds(product: Product, element: Element, rows: int) -> tuple[str, str]:
+    """How A and B are to be packed; "" for an operand read in place."""
+    size = element.n_bytes
+    a, b = product.a, product.b
+    pack_a = ""
+    # Rows of a tile that lie far apart along k waste a line of the cache for each step.
+    is_sparse = a.column != size and product.m > rows and abs(a.column) >= _SPARSE_BYTES
+    if element.is_narrow or (is_sparse and product.n > 64):
+        pack_a = "rows" if a.column == size else "columns" if a.row == size else "strided"
+    if b.column == size or product.n == 1:
+        big = product.k * product.n * size > _IN_PLACE_BYTES and product.m > 24
+        pack_b = "rows" if element.is_narrow or big else ""
+        if product.n == 1 and element.is_narrow:
+            pack_b = "strided"
+    else:
+        pack_b = "columns" if b.row == size else "strided"
+    return pack_a, pack_b
+
+
+class Grid(NamedTuple):
+    """Sizes of blocks of k, rows and columns, and how many units a chunk has."""
+
+    k_block: int
+    row_block: int
+    column_block: int
+    n_row_blocks: int
+    n_column_blocks: int
+    n_units: int
+    chunk_units: int
+
+
+def grid_of(product: Product, element: Element, n_threads: int, tile: tuple[int, int]) -> Grid:
+    """Units of similar work, enough of them for the threads, not too many for their cost."""
+    rows, width = tile[0], tile[1] * element.lanes
+    m, n, k = product.m, product.n, max(1, product.k)
+    n_entries = prod(product.sizes)
+    k_block = k
+    if k > _K_BLOCK + _K_BLOCK // 2:
+        k_block = round_up(-(-k // -(-k // _K_BLOCK)), SUM_BLOCK)
+    cached = _CACHED_BYTES // (k_block * element.n_packed_bytes) // width * width
+    column_block = min(max(cached, width), round_up(n, width))
+    work = m * n * k
+    total = work * n_entries
+    wanted = total // _UNIT_WORK
+    if n_threads > 1:
+        wanted = max(wanted, min(total // _BALANCE_WORK, 4 * n_threads))
+        wanted = max(wanted, min(total // _THREAD_WORK, n_threads))
+    wanted = max(1, -(-wanted // n_entries))
+    n_column_blocks = -(-n // column_block)
+    tall = -(-m // rows)
+    if wanted < n_column_blocks and work <= _BALANCE_WORK:
+        n_column_blocks = wanted  # a cheap product is one unit, whatever the cache would like
+    n_row_blocks = max(1, min(tall, -(-wanted // n_column_blocks)))
+    if n_row_blocks * n_column_blocks < wanted:
+        n_column_blocks = min(-(-n // width), -(-wanted // n_row_blocks))
+    column_block = round_up(-(-n // n_column_blocks), width)
+    n_column_blocks = -(-n // column_block)
+    row_block = -(-tall // n_row_blocks) * rows
+    n_row_blocks = -(-m // row_block)
+    n_units = n_entries * n_row_blocks * n_column_blocks
+    chunk = n_units
+    if n_threads > 1 and total > 2 * _THREAD_WORK:
+        chunk = max(1, min(n_units // (4 * n_threads), _UNIT_WORK * n_units // total))
+    return Grid(k_block, row_block, column_block, n_row_blocks, n_column_blocks, n_units, chunk)
+
+
+class VectorGrid(NamedTuple):
+    """Kernel and chains of a vector times a matrix, blocks of columns, units."""
+
+    kind: str
+    groups: int
+    blocks: int
+    column_block: int
+    n_column_blocks: int
+    n_units: int
+    chunk_units: int
+
+
+def is_vector_product(product: Product, element: Element) -> bool:
+    """A is one row and B is read where it lies; short rows of B are left to the tiles, which keep
+    their sums in registers."""
+    if product.m != 1:
+        return False
+    size = element.n_bytes
+    b_bytes = product.k * product.n * size
+    return product.b.row == size or (product.b.column == size and b_bytes > _VECTOR_BYTES)
+
+
+def vector_grid_of(product: Product, element: Element, n_threads: int) -> VectorGrid:
+    """Blocks of columns that are long runs of memory, or whole sets of chains."""
+    n, k = product.n, max(1, product.k)
+    n_entries = prod(product.sizes)
+    total = n * k * n_entries
+    wanted = min(total // _VECTOR_WORK, 4 * n_threads) if n_threads > 1 else 1
+    wanted = max(1, -(-wanted // n_entries))
+    groups, blocks = 1, 1
+    if product.b.column == element.n_bytes:
+        kind = "rows"
+        column_block = min(max(_ROW_RUN, round_up(-(-n // wanted), 64)), _ROW_SUMS)
+    else:
+        kind = "few_columns" if n < element.lanes else "columns"
+        groups, blocks = _chains(n, k, product.b.column, element.lanes)
+        width = groups * element.lanes
+        column_block = round_up(max(-(-n // wanted), 2 * width), width)
+        column_block = round_up(-(-n // max(1, n // column_block)), width)
+        while 0 < n % column_block < min(width, n):
+            column_block += width  # the last block has a whole set of columns too
+    column_block = min(column_block, n)
+    n_blocks = -(-n // column_block)
+    chunk = n_units = n_entries * n_blocks
+    if n_threads > 1 and total > 2 * _VECTOR_WORK:
+        chunk = max(1, min(n_units // (2 * n_threads), _UNIT_WORK * n_units // total))
+    return VectorGrid(kind, groups, blocks, column_block, n_blocks, n_units, chunk)
+
+
+def _chains(n: int, k: int, stride: int, lanes: int) -> tuple[int, int]:
+    """Groups of columns and blocks of k whose chains run at the same time.
+
+    Columns a power of two apart fight for the same lines of the first cache, so two blocks of the
+    same columns are better there; else two groups of columns, which need no whole blocks.
+    """
+    if n >= 2 * lanes and (k < 2 * SUM_BLOCK or stride % 1024):
+        return 2, 1
+    return 1, 2 if k >= 2 * SUM_BLOCK else 1

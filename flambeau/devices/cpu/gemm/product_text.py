@@ -1,0 +1,283 @@
+"""Matrix product as LLVM text: the loops over units, blocks of k and tiles.
+
+Keeps     tiles, packing blocks and units only choose which elements are computed when; how one is
+          computed is tile_text.py's alone.
+Touches   tile_text, pack_text, elements.
+Not here  which tile, packing and units a product gets (grid.py).
+
+A unit is a block of rows by a block of columns of C over the whole of k. Tiles of A are a_tile
+bytes apart, panels of B (the columns of one tile) b_panel bytes, in place as well as packed. Blocks
+of k that are packed together (k_block, a multiple of 256) keep their running sums in scratch until
+the last of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from flambeau.base.dtypes import dtype
+from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry
+from flambeau.devices.cpu.gemm.pack_text import pack_a_function, pack_b_function
+from flambeau.devices.cpu.gemm.tile_text import CONTEXT, tile_function
+
+# Run-time words of a product kernel, in order; then for each batch dimension its size and the
+# byte strides of a, b and c.
+WORDS: Final = (
+    "a", "b", "c", "m", "n", "k", "k_block", "row_block", "column_block", "n_row_blocks",
+    "n_column_blocks", "a_block", "a_tile", "a_row", "a_column", "b_row", "b_column", "b_panel",
+    "c_row", "c_column",
+    "sums_step", "packed_a", "packed_a_stride", "packed_b",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProductClass:
+    """Everything about a product that its kernel's text depends on; never a size or a stride.
+
+    rows, vectors      the tile: rows of A by vectors of B
+    edge_rows          rows of the last tile of a column (0: none)
+    edge_vectors       vectors of the last tile of a row, 1 to `vectors`
+    pack_a, pack_b     how a unit packs its operands into scratch, "" when it reads them in place
+                       (or packed by an earlier step): see pack_text
+    is_c_contiguous    columns of C are neighbours in memory
+    n_batch            number of batch dimensions
+    """
+
+    dtype: dtype
+    vector_bits: int
+    rows: int
+    vectors: int
+    edge_rows: int
+    edge_vectors: int
+    pack_a: str
+    pack_b: str
+    is_c_contiguous: bool
+    n_batch: int
+
+
+def _units_function(name: str, shape: ProductClass, element: Element) -> str:
+    """The kernel: units to blocks of C, blocks of k, packing, tiles."""
+    lines = Lines()
+    lines.label("entry")
+    lines.put(f"%context = alloca [{len(CONTEXT)} x i64], align 16")
+    words = {}
+    for index, word in enumerate(WORDS):
+        kind = "ptr" if word in ("a", "b", "c") else "i64"
+        words[word] = lines.let(f"load {kind}, ptr {lines.offset('%args', 8 * index)}")
+    packed = (
+        lines.offset("%scratch", words["packed_a"]),
+        lines.offset("%scratch", words["packed_b"]),
+    )
+    _fill_context(lines, shape, element, words)
+    per_batch = lines.let(f"mul i64 {words['n_row_blocks']}, {words['n_column_blocks']}")
+    lines.put("%has_units = icmp slt i64 %begin, %end")
+    lines.put("br i1 %has_units, label %unit, label %finished")
+    lines.label("unit")
+    lines.put("%u = phi i64 [ %begin, %entry ], [ %nu, %next_unit ]")
+    block = _locate(lines, shape, element, words, per_batch)
+    lines.put("br label %depth")
+    _depth_loop(lines, shape, element, words, packed, block)
+    lines.take("""\
+next_unit:
+  %nu = add i64 %u, 1
+  %more_units = icmp slt i64 %nu, %end
+  br i1 %more_units, label %unit, label %finished
+finished:
+  ret void""")
+    body = "\n".join(lines.text)
+    return (
+        f"define void @{name}(ptr %args, i64 %begin, i64 %end, ptr %scratch) nounwind {{\n"
+        f"{body}\n}}\n"
+    )
+
+
+def _fill_context(
+    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str]
+) -> None:
+    """Strides as the tiles see them: of the operands, or of what the unit packs."""
+    size = element.n_packed_bytes
+    seen = dict(words)
+    if shape.pack_a == "columns":
+        seen |= {"a_row": str(size), "a_column": str(size * shape.rows)}
+    elif shape.pack_a:
+        seen |= {"a_row": words["packed_a_stride"], "a_column": str(size)}
+    if shape.pack_b:
+        seen["b_row"] = str(shape.vectors * element.lanes * size)
+    for index, word in enumerate(CONTEXT[:5]):
+        lines.put(f"store i64 {seen[word]}, ptr {lines.offset('%context', 8 * index)}")
+
+
+class _Block(NamedTuple):
+    """Where a unit's part of A, B and C starts, and its size."""
+
+    a: str
+    b: str
+    c: str
+    rows: str
+    columns: str
+
+
+def _locate(
+    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str], per_batch: str
+) -> _Block:
+    """The block of unit %u; neighbours share their columns of B."""
+    batch = lines.let(f"sdiv i64 %u, {per_batch}")
+    within = lines.let(f"srem i64 %u, {per_batch}")
+    column_block = lines.let(f"sdiv i64 {within}, {words['n_row_blocks']}")
+    row_block = lines.let(f"srem i64 {within}, {words['n_row_blocks']}")
+    pointers = batch_entry(
+        lines, batch, shape.n_batch, len(WORDS), (words["a"], words["b"], words["c"])
+    )
+    a, b, c = pointers
+    row = lines.let(f"mul i64 {row_block}, {words['row_block']}")
+    column = lines.let(f"mul i64 {column_block}, {words['column_block']}")
+    rows = lines.smaller(words["row_block"], lines.let(f"sub i64 {words['m']}, {row}"))
+    columns = lines.smaller(words["column_block"], lines.let(f"sub i64 {words['n']}, {column}"))
+    a = lines.offset(a, lines.let(f"mul i64 {row_block}, {words['a_block']}"))
+    c = lines.offset(c, lines.let(f"mul i64 {row}, {words['c_row']}"))
+    c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
+    if shape.pack_b:
+        b = lines.offset(b, lines.let(f"mul i64 {column}, {words['b_column']}"))
+    else:
+        panel = lines.let(f"sdiv i64 {column}, {shape.vectors * element.lanes}")
+        b = lines.offset(b, lines.let(f"mul i64 {panel}, {words['b_panel']}"))
+    return _Block(a, b, c, rows, columns)
+
+
+def _depth_loop(
+    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str],
+    packed: tuple[str, str], block: _Block,
+) -> None:  # fmt: skip
+    """Blocks of k that are packed together; the tiles keep their sums in between."""
+    lines.label("depth")
+    lines.put("%k0 = phi i64 [ 0, %unit ], [ %nk0, %next_depth ]")
+    lines.put(f"%ka = phi ptr [ {block.a}, %unit ], [ %nka, %next_depth ]")
+    lines.put(f"%kb = phi ptr [ {block.b}, %unit ], [ %nkb, %next_depth ]")
+    length = lines.smaller(words["k_block"], lines.let(f"sub i64 {words['k']}, %k0"))
+    lines.put(f"%nk0 = add i64 %k0, {length}")
+    lines.put(f"%is_end = icmp sge i64 %nk0, {words['k']}")
+    is_first = lines.let(f"zext i1 {lines.let('icmp eq i64 %k0, 0')} to i64")
+    is_last = lines.let("zext i1 %is_end to i64")
+    for index, value in enumerate((length, is_first, is_last), 5):
+        lines.put(f"store i64 {value}, ptr {lines.offset('%context', 8 * index)}")
+    step_a = lines.let(f"mul i64 {length}, {words['a_column']}")
+    step_b = lines.let(f"mul i64 {length}, {words['b_row']}")
+    lines.put(f"%nka = getelementptr i8, ptr %ka, i64 {step_a}")
+    lines.put(f"%nkb = getelementptr i8, ptr %kb, i64 {step_b}")
+    tile_a, tile_b = "%ka", "%kb"
+    if shape.pack_a:
+        tile_a = packed[0]
+        lines.put(
+            f"call fastcc void @pack_a(ptr %ka, ptr {tile_a}, i64 {block.rows}, i64 {length}, "
+            f"i64 {words['a_row']}, i64 {words['a_column']}, i64 {words['packed_a_stride']})"
+        )
+    if shape.pack_b:
+        tile_b = packed[1]
+        lines.put(
+            f"call fastcc void @pack_b(ptr %kb, ptr {tile_b}, i64 {length}, i64 {block.columns}, "
+            f"i64 {words['b_row']}, i64 {words['b_column']}, i64 {words['b_panel']})"
+        )
+    _tile_loops(lines, shape, element, words, block._replace(a=tile_a, b=tile_b))
+    lines.label("next_depth")
+    lines.put("br i1 %is_end, label %next_unit, label %depth")
+
+
+def _tile_loops(
+    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str], block: _Block
+) -> None:
+    """Tiles of a unit, a row of them at a time so that their part of A stays in the first cache;
+    the last row of tiles, when it is short, by a tile of its own height."""
+    a, b, c, rows, n_columns = block
+    a_step = words["a_tile"]
+    c_step = lines.let(f"mul i64 {words['c_row']}, {shape.rows}")
+    lines.put("br label %before_rows")
+    lines.label("before_rows")
+    lines.put(f"%has_rows = icmp sge i64 {rows}, {shape.rows}")
+    lines.put("br i1 %has_rows, label %rows, label %edge")
+    lines.label("rows")
+    lines.put(f"%rows_left = phi i64 [ {rows}, %before_rows ], [ %nrows_left, %rows_done ]")
+    lines.put(f"%ra = phi ptr [ {a}, %before_rows ], [ %nra, %rows_done ]")
+    lines.put(f"%rc = phi ptr [ {c}, %before_rows ], [ %nrc, %rows_done ]")
+    lines.put("%rs = phi ptr [ %scratch, %before_rows ], [ %rows_s, %rows_done ]")
+    operands = ("%ra", b, "%rc", "%rs")
+    _columns_loop(lines, "rows", shape.rows, shape, element, words, operands, n_columns)
+    lines.put(f"%nra = getelementptr i8, ptr %ra, i64 {a_step}")
+    lines.put(f"%nrc = getelementptr i8, ptr %rc, i64 {c_step}")
+    lines.put(f"%nrows_left = sub i64 %rows_left, {shape.rows}")
+    lines.put(f"%more_rows = icmp sge i64 %nrows_left, {shape.rows}")
+    lines.put("br i1 %more_rows, label %rows, label %edge")
+    lines.label("edge")
+    if not shape.edge_rows:
+        lines.put("br label %next_depth")
+        return
+    lines.put(f"%ea = phi ptr [ {a}, %before_rows ], [ %nra, %rows_done ]")
+    lines.put(f"%ec = phi ptr [ {c}, %before_rows ], [ %nrc, %rows_done ]")
+    lines.put("%es = phi ptr [ %scratch, %before_rows ], [ %rows_s, %rows_done ]")
+    lines.put(f"%edge_left = phi i64 [ {rows}, %before_rows ], [ %nrows_left, %rows_done ]")
+    lines.put("%has_edge = icmp sgt i64 %edge_left, 0")
+    lines.put("br i1 %has_edge, label %edge_row, label %next_depth")
+    lines.label("edge_row")
+    operands = ("%ea", b, "%ec", "%es")
+    _columns_loop(lines, "edge_row", shape.edge_rows, shape, element, words, operands, n_columns)
+    lines.put("br label %next_depth")
+
+
+def _columns_loop(
+    lines: Lines, label: str, height: int, shape: ProductClass, element: Element,
+    words: dict[str, str], pointers: tuple[str, str, str, str], n_columns: str,
+) -> None:  # fmt: skip
+    """One row of tiles; leaves the block `{label}_done` open, sums' end in `%{label}_s`."""
+    a, b, c, sums = pointers
+    width = shape.vectors * element.lanes
+    c_step = lines.let(f"mul i64 {words['c_column']}, {width}")
+    p = f"%{label}"
+    lines.put(f"br label %{label}_tiles")
+    lines.label(f"{label}_tiles")
+    lines.put(f"{p}_columns = phi i64 [ {n_columns}, %{label} ], [ {p}_ncolumns, %{label}_next ]")
+    lines.put(f"{p}_b = phi ptr [ {b}, %{label} ], [ {p}_nb, %{label}_next ]")
+    lines.put(f"{p}_c = phi ptr [ {c}, %{label} ], [ {p}_nc, %{label}_next ]")
+    lines.put(f"{p}_t = phi ptr [ {sums}, %{label} ], [ {p}_s, %{label}_next ]")
+    lines.put(f"{p}_ncolumns = sub i64 {p}_columns, {width}")
+    lines.put(f"{p}_nb = getelementptr i8, ptr {p}_b, i64 {words['b_panel']}")
+    lines.put(f"{p}_nc = getelementptr i8, ptr {p}_c, i64 {c_step}")
+    lines.put(f"{p}_s = getelementptr i8, ptr {p}_t, i64 {words['sums_step']}")
+    columns = lines.smaller(f"{p}_columns", width)
+    operands = f"(ptr {a}, ptr {p}_b, ptr {p}_c, ptr {p}_t, i64 {columns}, ptr %context)"
+    if shape.edge_vectors != shape.vectors:
+        lines.put(f"{p}_is_narrow = icmp sle i64 {p}_columns, {shape.edge_vectors * element.lanes}")
+        lines.put(f"br i1 {p}_is_narrow, label %{label}_narrow, label %{label}_wide")
+        lines.label(f"{label}_narrow")
+        lines.put(f"call fastcc void @tile_{height}x{shape.edge_vectors}{operands}")
+        lines.put(f"br label %{label}_next")
+        lines.label(f"{label}_wide")
+    lines.put(f"call fastcc void @tile_{height}x{shape.vectors}{operands}")
+    lines.put(f"br label %{label}_next")
+    lines.label(f"{label}_next")
+    lines.put(f"{p}_more = icmp sgt i64 {p}_ncolumns, 0")
+    lines.put(f"br i1 {p}_more, label %{label}_tiles, label %{label}_done")
+    lines.label(f"{label}_done")
+
+
+@lru_cache(maxsize=1024)
+def product_kernel(shape: ProductClass) -> tuple[str, str]:
+    """Name and module text of the kernel of a class of products."""
+    element = Element(shape.dtype, shape.vector_bits)
+    # A tile of its own for each pair of heights and widths that occurs.
+    heights = {shape.rows, shape.edge_rows} - {0}
+    widths = {shape.vectors, shape.edge_vectors}
+    parts = [element.declarations]
+    parts += [
+        tile_function(element, height, width, shape.is_c_contiguous)
+        for height in sorted(heights)
+        for width in sorted(widths)
+    ]
+    if shape.pack_a:
+        parts.append(pack_a_function(element, shape.pack_a, shape.rows))
+    if shape.pack_b:
+        parts.append(pack_b_function(element, shape.pack_b, shape.vectors))
+    parts.append(_units_function("KERNEL", shape, element))
+    text = "\n".join(parts)
+    name = f"product_{shape.dtype.short_name}_{sha256(text.encode()).hexdigest()[:16]}"
+    return name, text.replace("@KERNEL(", f"@{name}(")

@@ -1,0 +1,236 @@
+"""Register tile of a matrix product as LLVM text: a few rows by a few vectors of C.
+
+Keeps     the contract of bits: inside blocks of 256 along k one chain of fma in order from zero;
+          block sums added in order, the first being the start.
+Touches   elements.
+Not here  the loops over tiles (product_text.py), products with one row (vector_text.py).
+
+A tile reads its operands by byte strides found in a context of run-time words:
+    A(i, k) = a + i * a_row + k * a_column        B(k, j) = b + k * b_row + j * itemsize
+so that one text serves matrices in place, transposed or packed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flambeau.devices.cpu.gemm.elements import Element, Lines
+
+SUM_BLOCK: Final = 256  # elements of k in one chain of fma
+
+# Words of the context.
+CONTEXT: Final = (
+    "a_row", "a_column", "b_row", "c_row", "c_column", "k_length", "is_first", "is_last",
+)  # fmt: skip
+
+
+def tile_function(element: Element, rows: int, vectors: int, is_c_contiguous: bool) -> str:
+    """`@tile_RxV(a, b, c, sums, columns, context)`: rows x vectors of C over k_length of k."""
+    lines = Lines()
+    count = rows * vectors
+    lines.label("entry")
+    context = {}
+    for index, word in enumerate(CONTEXT):
+        pointer = lines.offset("%context", 8 * index)
+        context[word] = lines.let(f"load i64, ptr {pointer}")
+    thrice = lines.let(f"mul i64 {context['a_row']}, 3")
+    five = lines.let(f"mul i64 {context['a_row']}, 5")
+    step_a = lines.let(f"mul i64 {context['a_column']}, {SUM_BLOCK}")
+    step_b = lines.let(f"mul i64 {context['b_row']}, {SUM_BLOCK}")
+    lines.put("br label %block")
+
+    lines.label("block")
+    lines.put("%block_a = phi ptr [ %a, %entry ], [ %next_block_a, %again ]")
+    lines.put("%block_b = phi ptr [ %b, %entry ], [ %next_block_b, %again ]")
+    lines.put(f"%left = phi i64 [ {context['k_length']}, %entry ], [ %next_left, %again ]")
+    lines.put(f"%first = phi i64 [ {context['is_first']}, %entry ], [ 0, %again ]")
+    lines.put(f"%next_block_a = getelementptr i8, ptr %block_a, i64 {step_a}")
+    lines.put(f"%next_block_b = getelementptr i8, ptr %block_b, i64 {step_b}")
+    lines.put(f"%next_left = sub i64 %left, {SUM_BLOCK}")
+    lines.put("%has_some = icmp sgt i64 %left, 0")
+    starts = ["%block_a"]
+    for _ in range(5, rows, 5):
+        starts.append(lines.offset(starts[-1], five))
+    steps = lines.smaller("%left", SUM_BLOCK)
+    lines.put("br i1 %has_some, label %chain, label %sum")
+
+    _chain(lines, element, rows, vectors, starts, steps, context, thrice)
+
+    _add_to_sums(lines, element, count, context["is_last"])
+    lines.label("finish")
+    _store_tile(lines, element, rows, vectors, context, is_c_contiguous)
+    body = "\n".join(lines.text)
+    return (
+        f"define internal fastcc void @tile_{rows}x{vectors}"
+        f"(ptr %a, ptr %b, ptr %c, ptr %sums, i64 %columns, ptr %context) nounwind {{\n{body}\n}}\n"
+    )
+
+
+def _add_to_sums(lines: Lines, element: Element, count: int, is_last: str) -> None:
+    """A finished block is the start of the sums or is added to them; they are kept in scratch
+    until the last block."""
+    vector, n_bytes = element.vector, element.lanes * element.n_packed_bytes
+    lines.label("sum")
+    for i in range(count):
+        lines.put(f"%s{i} = phi {vector} [ zeroinitializer, %block ], [ %n{i}, %chain ]")
+    lines.put("%is_start = icmp ne i64 %first, 0")
+    lines.put("br i1 %is_start, label %total, label %carry")
+    lines.label("carry")
+    for i in range(count):
+        pointer = lines.offset("%sums", i * n_bytes)
+        before = lines.let(f"load {vector}, ptr {pointer}, align 32")
+        lines.put(f"%r{i} = {'fadd' if element.is_float else 'add'} {vector} {before}, %s{i}")
+    lines.put("br label %total")
+    lines.label("total")
+    for i in range(count):
+        lines.put(f"%t{i} = phi {vector} [ %s{i}, %sum ], [ %r{i}, %carry ]")
+    lines.put("%is_end = icmp sle i64 %next_left, 0")
+    is_final = lines.let(f"and i1 %is_end, {lines.let(f'icmp ne i64 {is_last}, 0')}")
+    lines.put(f"br i1 {is_final}, label %finish, label %keep")
+    lines.label("keep")
+    for i in range(count):
+        pointer = lines.offset("%sums", i * n_bytes)
+        lines.put(f"store {vector} %t{i}, ptr {pointer}, align 32")
+    lines.put("br i1 %is_end, label %done, label %again")
+    lines.label("again")
+    lines.put("br label %block")
+
+
+def _chain(
+    lines: Lines, element: Element, rows: int, vectors: int, starts: list[str], steps: str,
+    context: dict[str, str], thrice: str,
+) -> None:  # fmt: skip
+    """One block over k: accumulators in phi nodes, one step of k an iteration."""
+    vector, n_packed = element.vector, element.n_packed_bytes
+    lines.label("chain")
+    for i in range(rows * vectors):
+        lines.put(f"%c{i} = phi {vector} [ zeroinitializer, %block ], [ %n{i}, %chain ]")
+    for g, start in enumerate(starts):
+        lines.put(f"%a{g} = phi ptr [ {start}, %block ], [ %na{g}, %chain ]")
+    lines.put("%bp = phi ptr [ %block_b, %block ], [ %nbp, %chain ]")
+    lines.put(f"%k = phi i64 [ {steps}, %block ], [ %nk, %chain ]")
+    row = context["a_row"]
+
+    def left(r: int) -> str:
+        # One pointer for five rows: x86 scales an index by 1, 2 or 4 for nothing.
+        pointer = f"%a{r // 5}"
+        if r % 5 == 3:
+            pointer = lines.offset(pointer, thrice)
+        elif r % 5:
+            pointer = lines.let(f"getelementptr [{r % 5} x i8], ptr {pointer}, i64 {row}")
+        return element.broadcast(lines, pointer)
+
+    def right(v: int) -> str:
+        pointer = lines.offset("%bp", v * element.lanes * n_packed)
+        return lines.let(f"load {vector}, ptr {pointer}, align {n_packed}")
+
+    # The shorter side of the tile stays in registers, the other passes through one.
+    if rows < vectors:
+        lefts = [left(r) for r in range(rows)]
+        pairs = (
+            (r, v, lefts[r], b) for v in range(vectors) for b in (right(v),) for r in range(rows)
+        )
+    else:
+        rights = [right(v) for v in range(vectors)]
+        pairs = (
+            (r, v, a, rights[v]) for r in range(rows) for a in (left(r),) for v in range(vectors)
+        )
+    for r, v, a, b in pairs:
+        i = r * vectors + v
+        total = element.multiply_add(lines, a, b, f"%c{i}")
+        lines.text[-1] = lines.text[-1].replace(f"{total} = ", f"%n{i} = ")
+    for g in range(len(starts)):
+        lines.put(f"%na{g} = getelementptr i8, ptr %a{g}, i64 {context['a_column']}")
+    lines.put(f"%nbp = getelementptr i8, ptr %bp, i64 {context['b_row']}")
+    lines.put("%nk = add i64 %k, -1")
+    lines.put("%more = icmp ne i64 %nk, 0")
+    lines.put("br i1 %more, label %chain, label %sum")
+
+
+def _store_tile(
+    lines: Lines, element: Element, rows: int, vectors: int, context: dict[str, str],
+    is_c_contiguous: bool,
+) -> None:  # fmt: skip
+    """Finished totals %t* to C: whole vectors, or through scratch element by element."""
+    lanes, n_bytes = element.lanes, element.n_bytes
+    stored = f"<{lanes} x {element.stored}>"
+    values = [element.narrow(lines, f"%t{i}") for i in range(rows * vectors)]
+    if is_c_contiguous:
+        lines.put(f"%is_whole = icmp eq i64 %columns, {vectors * lanes}")
+        lines.put("br i1 %is_whole, label %whole, label %ragged")
+        lines.label("whole")
+        pointer = "%c"
+        for r in range(rows):
+            if r:
+                pointer = lines.offset(pointer, context["c_row"])
+            for v in range(vectors):
+                target = lines.offset(pointer, v * lanes * n_bytes)
+                value = values[r * vectors + v]
+                lines.put(f"store {stored} {value}, ptr {target}, align {n_bytes}")
+        lines.put("ret void")
+    else:
+        lines.put("br label %ragged")
+    lines.label("ragged")
+    for i, value in enumerate(values):
+        target = lines.offset("%sums", i * lanes * n_bytes)
+        lines.put(f"store {stored} {value}, ptr {target}, align {n_bytes}")
+    lines.take("""\
+  br label %copy_row
+copy_row:
+  %cr = phi i64 [ 0, %ragged ], [ %ncr, %copied ]
+  %crp = phi ptr [ %c, %ragged ], [ %ncrp, %copied ]
+  %csp = phi ptr [ %sums, %ragged ], [ %ncsp, %copied ]""")
+    if is_c_contiguous:
+        _copy_run(lines, element, vectors)
+    else:
+        _copy_elements(lines, element, context["c_column"])
+    lines.take(f"""\
+copied:
+  %ncrp = getelementptr i8, ptr %crp, i64 {context["c_row"]}
+  %ncsp = getelementptr i8, ptr %csp, i64 {vectors * lanes * n_bytes}
+  %ncr = add i64 %cr, 1
+  %crmore = icmp slt i64 %ncr, {rows}
+  br i1 %crmore, label %copy_row, label %done
+done:
+  ret void""")
+
+
+def _copy_elements(lines: Lines, element: Element, column_step: str) -> None:
+    """The valid part of a row of a tile, to columns that are not neighbours."""
+    size = element.n_bytes
+    lines.take(f"""\
+  br label %copy
+copy:
+  %cj = phi i64 [ 0, %copy_row ], [ %ncj, %copy ]
+  %cjp = phi ptr [ %crp, %copy_row ], [ %ncjp, %copy ]
+  %from = getelementptr {element.stored}, ptr %csp, i64 %cj
+  %one = load {element.stored}, ptr %from, align {size}
+  store {element.stored} %one, ptr %cjp, align {size}
+  %ncjp = getelementptr i8, ptr %cjp, i64 {column_step}
+  %ncj = add i64 %cj, 1
+  %cmore = icmp slt i64 %ncj, %columns
+  br i1 %cmore, label %copy, label %copied""")
+
+
+def _copy_run(lines: Lines, element: Element, vectors: int) -> None:
+    """The valid part of a row of a tile, to neighbours: pieces of halving sizes, each copied when
+    the count has its bit."""
+    size = element.n_bytes
+    piece = 1
+    while 2 * piece <= vectors * element.lanes:
+        piece *= 2
+    lines.put(f"br label %copy{piece}")
+    while piece:
+        following = f"copy{piece // 2}" if piece > 1 else "copied"
+        kind = f"<{piece} x {element.stored}>"
+        lines.label(f"copy{piece}")
+        has_bit = lines.let(f"and i64 %columns, {piece}")
+        is_set = lines.let(f"icmp ne i64 {has_bit}, 0")
+        lines.put(f"br i1 {is_set}, label %do{piece}, label %{following}")
+        lines.label(f"do{piece}")
+        offset = lines.let(f"and i64 %columns, {-2 * piece}")  # larger pieces come before
+        source = lines.let(f"getelementptr {element.stored}, ptr %csp, i64 {offset}")
+        target = lines.let(f"getelementptr {element.stored}, ptr %crp, i64 {offset}")
+        one = lines.let(f"load {kind}, ptr {source}, align {size}")
+        lines.put(f"store {kind} {one}, ptr {target}, align {size}")
+        lines.put(f"br label %{following}")
+        piece //= 2
