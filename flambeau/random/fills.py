@@ -23,14 +23,15 @@ What each of torch's functions draws ("words" are 32-bit outputs):
     dropout1d, 2d, 3d, feature_alpha    the same with count = samples * channels
     r64 of samplers and loaders         draw_64_bits(generator) % 2**63
 
-    Order: in-place draws and *_like follow memory order (dimensions sorted by stride); bernoulli(P),
-    poisson, _standard_gamma, binomial, normal(M, S), multinomial give a fresh contiguous result
-    in logical order. An expanded target is refused before any draw."""
+    Order: in-place draws and *_like follow memory order (dimensions sorted by stride);
+    bernoulli(P), poisson, _standard_gamma, binomial, normal(M, S), multinomial give a fresh
+    contiguous result in logical order. An expanded target is refused before any draw."""
 
 from __future__ import annotations
 
 import ctypes
 import math
+from functools import lru_cache
 from struct import Struct, pack, unpack
 from typing import Final, NamedTuple
 
@@ -38,7 +39,7 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.random.generator import Generator
-from flambeau.random.kernels import pieces, run
+from flambeau.random.kernels import run
 from flambeau.random.native.layout import DTYPE_CODES
 
 _PLAIN: Final = Struct("<QQqq")
@@ -47,7 +48,6 @@ _FOUR_FLOATS: Final = Struct("<QQqqfxxxxfxxxxfxxxxfxxxx")
 _TWO_DOUBLES: Final = Struct("<QQqqdd")
 _TWO_FLOATS: Final = Struct("<QQqqfxxxxfxxxx")
 _ONE_INTEGER: Final = Struct("<QQqqQ")
-_TWO_INTEGERS: Final = Struct("<QQqqQQ")
 _THREE_INTEGERS: Final = Struct("<QQqqQQQ")
 
 CODES: Final = {dtypes.by_name(name): code for name, code in DTYPE_CODES.items()}
@@ -70,7 +70,9 @@ _TWO_WORDS_FROM: Final = 2**28
 
 def not_implemented(operation: str, element: dtype) -> NotImplementedError:
     """torch's error where an operation has no kernel for a dtype."""
-    return NotImplementedError(f'"{operation}" not implemented for \'{SCALAR_NAMES[element.name]}\'')
+    return NotImplementedError(
+        f"\"{operation}\" not implemented for '{SCALAR_NAMES[element.name]}'"
+    )
 
 
 def fill_uniform(
@@ -84,18 +86,15 @@ def fill_uniform(
     """low + u * (high - low), one word an element (float64: two)."""
     if element not in _UNIFORM:
         raise not_implemented("check_uniform_bounds", element)
+    values: tuple[float, ...] = 0, 0.0, 1.0, 1.0, 0.0
+    arguments = _FOUR_FLOATS
     if low != 0.0 or high != 1.0:
         _check_uniform(element, low, high)
-    if element is dtypes.float64:
-        values: tuple[float, ...] = (0, low, high - low, high)
-        arguments = _THREE_DOUBLES
-    else:
         low32, high32 = as_float32(low), as_float32(high)
-        values = (0, low32, high32 - low32, _rounded(high32, element), low32)
-        arguments = _FOUR_FLOATS
-    for first, many in pieces(count):
-        place = address + first * element.itemsize
-        run(_UNIFORM[element], generator, arguments, place, many, *values)
+        values = 0, low32, high32 - low32, _rounded(high32, element), low32
+    if element is dtypes.float64:
+        values, arguments = (0, low, high - low, high), _THREE_DOUBLES
+    run(_UNIFORM[element], generator, arguments, address, count, element.itemsize, *values)
 
 
 def _check_uniform(element: dtype, low: float, high: float) -> None:
@@ -176,10 +175,8 @@ def fill_normal(
         arguments = _TWO_DOUBLES if element is dtypes.float64 else _TWO_FLOATS
         if arguments is _TWO_FLOATS:
             mean, std = as_float32(mean), as_float32(std)
-    code = CODES[element]
-    for first, many in pieces(count):
-        place = address + first * element.itemsize
-        run(name, generator, arguments, place, many, code, mean, std)
+    size, code = element.itemsize, CODES[element]
+    run(name, generator, arguments, address, count, size, code, mean, std)
 
 
 class Draw(NamedTuple):
@@ -190,6 +187,7 @@ class Draw(NamedTuple):
     bits: int
 
 
+@lru_cache(maxsize=256)
 def random_bounds(element: dtype, low: int | None, high: int | None) -> Draw:
     """What random_() (None, None), random_(low, None) and random_(low, high) draw.
 
@@ -208,8 +206,7 @@ def random_bounds(element: dtype, low: int | None, high: int | None) -> Draw:
     elif low >= high:
         raise RuntimeError(
             helped(
-                "random_ expects 'from' to be less than 'to', but got "
-                f"from={low} >= to={high}",
+                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
                 expected="from < to: the largest value drawn is to - 1",
             )
         )
@@ -290,21 +287,21 @@ def fill_integers(
 ) -> None:
     """Integers cast to the dtype, one word each or two. `draw` comes from `random_bounds`."""
     code, low, n_values = CODES[element], draw.low % 2**64, draw.n_values
-    values: tuple[int, ...]
     if draw.bits == 32:
         # ceil(2^64 / n), which is 0 mod 2^64 for n = 1: then every remainder is 0, as it should.
         magic = (2**64 + n_values - 1) // n_values % 2**64
-        name, arguments, values = "integers_narrow", _THREE_INTEGERS, (code, n_values, magic, low)
+        name = "integers_narrow"
     else:
-        name, arguments, values = "integers_wide", _TWO_INTEGERS, (code, n_values % 2**64, low)
-    for first, many in pieces(count):
-        run(name, generator, arguments, address + first * element.itemsize, many, *values)
+        magic = 2**64 // n_values
+        name = "integers_wide"
+    values = code, n_values % 2**64, magic, low
+    run(name, generator, _THREE_INTEGERS, address, count, element.itemsize, *values)
 
 
 def fill_permutation(generator: Generator, address: int, count: int) -> None:
     """0 .. count - 1 in random order, int64; count - 1 words (from 214,748,364 on: 2 * count)."""
     name = "permutation_narrow" if count < _PERMUTATION_WIDE_FROM else "permutation_wide"
-    run(name, generator, _PLAIN, address, count, 0)
+    run(name, generator, _PLAIN, address, count, 0, 0)
 
 
 def check_permutation(n: int, element: dtype) -> None:
@@ -344,8 +341,7 @@ def fill_bernoulli(generator: Generator, address: int, count: int, chance: float
             )
         )
     bound = math.ceil(chance * 2.0**53)  # u53 < chance, both times 2^53
-    for first, many in pieces(count):
-        run("bernoulli", generator, _ONE_INTEGER, address + first, many, 0, bound)
+    run("bernoulli", generator, _ONE_INTEGER, address, count, 1, 0, bound)
 
 
 def fill_bernoulli_each(
@@ -358,20 +354,18 @@ def fill_bernoulli_each(
     true, but got false.".
     """
     name = f"bernoulli_each_{element.name}"
-    for first, many in pieces(count):
-        source = chances + first * element.itemsize
-        run(name, generator, _ONE_INTEGER, address + first, many, 0, source)
+    run(name, generator, _ONE_INTEGER, address, count, 0, 0, chances)
 
 
 def skip_words(generator: Generator, count: int) -> None:
     """Go on by `count` words without drawing anything."""
-    run("skip", generator, _PLAIN, 0, count, 0)
+    run("skip", generator, _PLAIN, 0, count, 0, 0)
 
 
 def draw_words(generator: Generator, count: int) -> tuple[int, ...]:
     """The next `count` outputs of 32 bits."""
     buffer = (ctypes.c_uint32 * (count + 8))()
-    run("words", generator, _PLAIN, ctypes.addressof(buffer), count, 0)
+    run("words", generator, _PLAIN, ctypes.addressof(buffer), count, 0, 0)
     return tuple(buffer[:count])
 
 

@@ -31,7 +31,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.random.fills import CODES, as_float32, not_implemented
 from flambeau.random.generator import Generator
-from flambeau.random.kernels import pieces, run
+from flambeau.random.kernels import run, run_from
 
 _ONE_DOUBLE: Final = Struct("<QQqqd")
 _TWO_DOUBLES: Final = Struct("<QQqqdd")
@@ -43,20 +43,6 @@ _ADDRESS_DOUBLES: Final = Struct("<QQqqQdd")
 _WIDE: Final = (dtypes.float32, dtypes.float64)
 
 
-def _fill(
-    name: str,
-    generator: Generator,
-    address: int,
-    count: int,
-    element: dtype,
-    arguments: Struct,
-    *values: float,
-) -> None:
-    for first, many in pieces(count):
-        place = address + first * element.itemsize
-        run(name, generator, arguments, place, many, CODES[element], *values)
-
-
 def fill_exponential(
     generator: Generator, address: int, count: int, element: dtype, rate: float = 1.0
 ) -> None:
@@ -64,10 +50,9 @@ def fill_exponential(
     if not element.is_floating_point:
         raise _must_be_floating("Exponential", element)
     if not rate > 0.0:
-        raise RuntimeError(
-            helped(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
-        )
-    _fill("exponential", generator, address, count, element, _ONE_DOUBLE, -1.0 / rate)
+        raise RuntimeError(helped(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}"))
+    values = CODES[element], -1.0 / rate
+    run("exponential", generator, _ONE_DOUBLE, address, count, element.itemsize, *values)
 
 
 def _must_be_floating(distribution: str, element: dtype) -> RuntimeError:
@@ -87,10 +72,9 @@ def fill_geometric(
     if element is dtypes.bool_ or element.is_complex:
         raise not_implemented("geometric_cpu", element)
     if not 0.0 < chance < 1.0:
-        raise RuntimeError(
-            helped(f"geometric_ expects p to be in (0, 1), but got p={chance:g}")
-        )
-    _fill("geometric", generator, address, count, element, _ONE_DOUBLE, chance)
+        raise RuntimeError(helped(f"geometric_ expects p to be in (0, 1), but got p={chance:g}"))
+    values = CODES[element], chance
+    run("geometric", generator, _ONE_DOUBLE, address, count, element.itemsize, *values)
 
 
 def fill_cauchy(
@@ -105,10 +89,9 @@ def fill_cauchy(
     if not element.is_floating_point:
         raise _must_be_floating("Cauchy", element)
     if not sigma > 0.0:
-        raise RuntimeError(
-            helped(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-        )
-    _fill("cauchy", generator, address, count, element, _TWO_DOUBLES, median, sigma)
+        raise RuntimeError(helped(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}"))
+    values = CODES[element], median, sigma
+    run("cauchy", generator, _TWO_DOUBLES, address, count, element.itemsize, *values)
 
 
 def fill_log_normal(
@@ -124,7 +107,8 @@ def fill_log_normal(
         raise not_implemented("log_normal_cpu", element)
     if not std > 0.0:
         raise RuntimeError(helped(f"log_normal_ expects std > 0.0, but found std={std:g}"))
-    _fill("log_normal", generator, address, count, element, _TWO_DOUBLES, mean, std)
+    values = CODES[element], mean, std
+    run("log_normal", generator, _TWO_DOUBLES, address, count, element.itemsize, *values)
 
 
 def fill_poisson(
@@ -133,10 +117,8 @@ def fill_poisson(
     """Counts for the rates at address `rates`, of the same dtype; a rate of 0 draws nothing."""
     if not element.is_floating_point:
         raise not_implemented("poisson_cpu", element)
-    for first, many in pieces(count):
-        offset = first * element.itemsize
-        place, source = address + offset, rates + offset
-        run("poisson", generator, _ONE_ADDRESS, place, many, CODES[element], source)
+    size, code = element.itemsize, CODES[element]
+    run_from("poisson", generator, _ONE_ADDRESS, (address, rates), count, size, code)
 
 
 def fill_binomial(
@@ -145,24 +127,17 @@ def fill_binomial(
     """Successes among `counts` trials of `chances`, addresses of values of the same dtype."""
     if element not in _WIDE:
         raise not_implemented("binomial_cpu", element)
-    for first, many in pieces(count):
-        offset = first * element.itemsize
-        run(
-            "binomial", generator, _TWO_ADDRESSES, address + offset, many,
-            CODES[element], counts + offset, chances + offset,
-        )  # fmt: skip
+    size, code = element.itemsize, CODES[element]
+    addresses = address, counts, chances
+    run_from("binomial", generator, _TWO_ADDRESSES, addresses, count, size, code)
 
 
-def fill_gamma(
-    generator: Generator, address: int, count: int, element: dtype, shapes: int
-) -> None:
+def fill_gamma(generator: Generator, address: int, count: int, element: dtype, shapes: int) -> None:
     """Gamma variables of the shapes at address `shapes`; uses and leaves the cached normal."""
     if element not in _WIDE:
         raise not_implemented("gamma_cpu", element)
-    for first, many in pieces(count):
-        offset = first * element.itemsize
-        place, source = address + offset, shapes + offset
-        run("gamma", generator, _ONE_ADDRESS, place, many, CODES[element], source)
+    size, code = element.itemsize, CODES[element]
+    run_from("gamma", generator, _ONE_ADDRESS, (address, shapes), count, size, code)
 
 
 def _row(length: int) -> ctypes.Array[ctypes.c_double]:
@@ -180,7 +155,7 @@ def fill_dirichlet(
         return
     row = _row(length)
     values = (CODES[element], shapes, length, ctypes.addressof(row))
-    run("dirichlet", generator, _ADDRESS_COUNT_ADDRESS, address, rows * length, *values)
+    run("dirichlet", generator, _ADDRESS_COUNT_ADDRESS, address, rows * length, 0, *values)
 
 
 def fill_multinomial(
@@ -202,7 +177,7 @@ def fill_multinomial(
         return
     row = _row(categories)
     values = (CODES[element], weights, categories, draws, ctypes.addressof(row))
-    run("multinomial", generator, _ADDRESS_COUNTS_ADDRESS, address, rows * draws, *values)
+    run("multinomial", generator, _ADDRESS_COUNTS_ADDRESS, address, rows * draws, 0, *values)
 
 
 def fill_rrelu_noise(
@@ -219,7 +194,6 @@ def fill_rrelu_noise(
         raise not_implemented("rrelu_with_noise_out_cpu", element)
     if element is not dtypes.float64:
         lower, upper = as_float32(lower), as_float32(upper)
-    for first, many in pieces(count):
-        offset = first * element.itemsize
-        values = (CODES[element], inputs + offset, lower, upper)
-        run("rrelu_noise", generator, _ADDRESS_DOUBLES, address + offset, many, *values)
+    size, code = element.itemsize, CODES[element]
+    addresses = address, inputs
+    run_from("rrelu_noise", generator, _ADDRESS_DOUBLES, addresses, count, size, code, lower, upper)

@@ -147,10 +147,10 @@ def _check_device(given: object) -> None:
     wanted = device("cpu" if given is None else given)
     if wanted.type == "cpu":
         return
-    if wanted.type == "cuda":
-        first = "Cannot get CUDA generator without ATen_cuda library."
-    elif isinstance(given, int):
+    if isinstance(given, int):
         first = "Cannot access accelerator device when none is available."
+    elif wanted.type == "cuda":
+        first = "Cannot get CUDA generator without ATen_cuda library."
     else:
         first = f"{wanted.type.upper()} device type not an accelerator."
     raise RuntimeError(

@@ -9,7 +9,7 @@ Not here  what the arguments mean (native/), the checks (fills.py)."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -46,20 +46,39 @@ def run(
     arguments: Struct,
     address: int,
     count: int,
+    itemsize: int,
     *values: float,
 ) -> None:
     """Fill `count` elements at `address`. `arguments` packs the state's address, the target,
     the count and the `values`: the dtype's code and the fill's own words."""
+    while count >= 2 * PIECE_ELEMENTS and itemsize:
+        run(name, generator, arguments, address, PIECE_ELEMENTS, itemsize, *values)
+        address += PIECE_ELEMENTS * itemsize
+        count -= PIECE_ELEMENTS
     found = _kernels.get(name) or kernel(name)
     packed = arguments.pack(generator.address, address, count, *values)
     with generator.lock:
         found[count > _LONG_ELEMENTS](packed, 0, 1, 0)
 
 
-def pieces(count: int) -> Iterator[tuple[int, int]]:
-    """(first element, how many) of each piece; none but a whole fill is under sixteen."""
-    first = 0
-    while count - first >= 2 * PIECE_ELEMENTS:
-        yield first, PIECE_ELEMENTS
-        first += PIECE_ELEMENTS
-    yield first, count - first
+def run_from(
+    name: str,
+    generator: Generator,
+    arguments: Struct,
+    addresses: tuple[int, ...],
+    count: int,
+    itemsize: int,
+    *values: float,
+) -> None:
+    """The same with inputs: `addresses` are the target's and theirs, all of one item size.
+
+    The fill's words are the dtype's code (the first of `values`), the inputs, the other values.
+    """
+    while True:
+        many = PIECE_ELEMENTS if count >= 2 * PIECE_ELEMENTS else count
+        target, *inputs = addresses
+        run(name, generator, arguments, target, many, 0, values[0], *inputs, *values[1:])
+        count -= many
+        if not count:
+            return
+        addresses = tuple(address + many * itemsize for address in addresses)

@@ -7,6 +7,7 @@ Not here  who holds the state (generator.py)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
@@ -40,7 +41,7 @@ def to_bytes(native: memoryview) -> bytes:
     """torch's form of a native state."""
     seed, position, fresh, pending, has_normal, normal = _NATIVE_HEAD.unpack_from(native)
     if pending == layout.SEEDING:
-        words = _seeded_words(seed)
+        words: Sequence[int] = _seeded_words(seed)
     else:
         words = _NATIVE_WORDS.unpack_from(native, layout.RAW)
     head = (seed, 1, 1, 0) if fresh else (seed, layout.WORDS + 1 - position, 1, position)

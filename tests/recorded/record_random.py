@@ -5,7 +5,7 @@
 Keeps     each case is one draw after `before` single normals from a seed: its parameters, the
           bytes drawn, and a hash of get_state() afterwards.
 Touches   torch; writes random.json beside this file.
-Not here  the comparison (tests/random/test_recorded.py)."""
+Not here  the comparison (tests/random/test_fills.py)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     found = [recorded(number, *case) for number, case in enumerate(cases())]
     lines = ",\n".join(json.dumps(each, separators=(",", ":")) for each in found)
-    text = f'{{"torch": "{torch.__version__}", "inputs": {json.dumps(INPUTS)}, "cases": [\n{lines}\n]}}\n'
+    head = f'"torch": "{torch.__version__}", "inputs": {json.dumps(INPUTS)}'
+    text = f'{{{head}, "cases": [\n{lines}\n]}}\n'
     Path(__file__).with_name("random.json").write_text(text)
     print(len(found), "cases,", len(text), "bytes")
 

@@ -57,8 +57,8 @@ RECIPES: Final[dict[str, Recipe]] = {
         (*_SAMPLED, rejection.add_log_factorial, rejection.add_poisson),
     ),
     "binomial": (rejection.binomial, (*_SAMPLED, rejection.add_stirling, rejection.add_binomial)),
-    "gamma": (rejection.gamma, (*_SAMPLED, normal.add_normals, rejection.add_gamma)),
-    "dirichlet": (rejection.dirichlet, (*_SAMPLED, normal.add_normals, rejection.add_gamma)),
+    "gamma": (rejection.gamma, (*_SAMPLED, normal.add_one_normal, rejection.add_gamma)),
+    "dirichlet": (rejection.dirichlet, (*_SAMPLED, normal.add_one_normal, rejection.add_gamma)),
     "multinomial": (rejection.multinomial, _SAMPLED),
 }
 for _dtype in ("float32", "float16", "bfloat16"):

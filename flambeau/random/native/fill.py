@@ -32,6 +32,11 @@ class Fill:
         f.call("prepare", self.state)
 
     @property
+    def place(self) -> tuple[Value, Value, Value]:
+        """State, target and count: what `stream` runs over."""
+        return self.state, self.target, self.count
+
+    @property
     def dtype(self) -> Value:
         return self.f.load("i64", self.args, 8 * layout.DTYPE_ARGUMENT)
 

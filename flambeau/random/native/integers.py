@@ -8,10 +8,9 @@ Source    Lemire, Kaser, Kurz, Faster remainder by direct computation (2019)."""
 
 from __future__ import annotations
 
-from flambeau.random.native import layout
 from flambeau.random.native.convert import in_runs
 from flambeau.random.native.fill import Fill
-from flambeau.random.native.twister import take, word_address
+from flambeau.random.native.twister import Body, stream, take
 from flambeau.random.native.writer import Function, Value
 
 
@@ -26,39 +25,50 @@ def integers_narrow(fill: Fill) -> None:
     f = fill.f
     divisor, magic, base = fill.parameters("i64", "i64", "i64")
 
-    def generate(buffer: Value, run: Value, _done: Value) -> None:
-        done = f.variable("i64", 0)
-        with f.forever() as loop:
-            loop.leave_if(done.now >= run)
-            position = f.call("ensure", fill.state, f.constant("i64", 1))
-            ready = f.constant("i64", layout.WORDS) - position
-            part = f.minimum(ready, run - done.now)
-            words = word_address(f, fill.state, position)
-            place = f.at(buffer, done.now << 3)
-            with f.count(part) as i:
-                word = f.load("i32", words, i << 2).cast("zext", "i64")
-                f.store(_remainder(f, word, divisor, magic) + base, place, i << 3)
-            f.store(position + part, fill.state, layout.POSITION)
-            done.set(done.now + part)
+    def body(words: Value, place: Value) -> None:
+        word = f.load("i32", words).cast("zext", "i64")
+        f.store(_remainder(f, word, divisor, magic) + base, place)
 
-    in_runs(f, fill.count, fill.target, fill.dtype, generate, store="store_integers")
+    _through_runs(fill, 1, body)
 
 
 def integers_wide(fill: Fill) -> None:
-    """Parameters: range (0 for 2^64), from. r64 mod range + from."""
+    """Parameters: range (0 for 2^64), floor(2^64 / range), from. r64 mod range + from.
+
+    The quotient from the product is the true one or one less, so one subtraction may be left to
+    do: where it is not, it wraps around and the unsigned minimum drops it.
+    """
     f = fill.f
-    divisor, base = fill.parameters("i64", "i64")
-    is_whole = divisor.equal(0)
-    divisor = is_whole.choose(1, divisor)
+    divisor, magic, base = fill.parameters("i64", "i64", "i64")
+    wide_magic = magic.cast("zext", "i128")
+
+    def body(words: Value, place: Value) -> None:
+        high = f.load("i32", words).cast("zext", "i64") << 32
+        word = high | f.load("i32", words, 4).cast("zext", "i64")
+        quotient = ((word.cast("zext", "i128") * wide_magic) >> 64).cast("trunc", "i64")
+        rest = word - quotient * divisor
+        f.store(f.intrinsic("umin", rest, rest - divisor) + base, place)
+
+    _through_runs(fill, 2, body)
+
+
+def _through_runs(fill: Fill, words: int, body: Body) -> None:
+    """Integers of 64 bits, run by run, cast to the dtype."""
 
     def generate(buffer: Value, run: Value, _done: Value) -> None:
-        with f.count(run) as i:
-            words = take(f, fill.state, 2)
-            high = f.load("i32", words).cast("zext", "i64") << 32
-            word = high | f.load("i32", words, 4).cast("zext", "i64")
-            f.store(is_whole.choose(word, word % divisor) + base, buffer, i << 3)
+        stream(
+            fill.f,
+            fill.state,
+            buffer,
+            run,
+            step_elements=1,
+            step_words=words,
+            itemsize=8,
+            body=body,
+            has_tail=False,
+        )
 
-    in_runs(f, fill.count, fill.target, fill.dtype, generate, store="store_integers")
+    in_runs(fill.f, fill.count, fill.target, fill.dtype, generate, store="store_integers")
 
 
 def _iota(fill: Fill) -> None:

@@ -64,6 +64,22 @@ def add_normals(module: Module) -> None:
     f.give()
 
 
+def add_one_normal(module: Module) -> None:
+    """one_normal(state): the next of the same normals, for samplers that want one at a time."""
+    f = module.function("one_normal", ["ptr"], "double")
+    (state,) = f.parameters
+    kept = f.load("i64", state, layout.HAS_NORMAL).differs(0)
+    result = f.variable("double", f.load("double", state, layout.NORMAL))
+    _keep(f, state, f.constant("double", 0.0), 0)
+    with f.when(kept.equal(0)):
+        angle = f.call("unit_double", state) * (2.0 * math.pi)
+        chance = f.call("unit_double", state)
+        cosine, sine = polar(f, f.sqrt(log(f, 1.0 - chance) * -2.0), angle)
+        result.set(cosine)
+        _keep(f, state, sine, 1)
+    f.give(result.now)
+
+
 def _keep(f: Function, state: Value, normal: Value, is_valid: int) -> None:
     f.store(normal, state, layout.NORMAL)
     f.store(f.constant("i64", is_valid), state, layout.HAS_NORMAL)

@@ -99,7 +99,8 @@ def poisson(fill: Fill) -> None:
 
 
 def add_poisson(module: Module) -> None:
-    """poisson_small: products of uniforms. poisson_large: PTRS."""
+    """poisson_small(state, rate), products of uniforms, and poisson_large, PTRS."""
+    _add_poisson_large(module)
     f = module.function("poisson_small", ["ptr", "double"], "double")
     state, rate = f.parameters
     bound = exp(f, -rate)
@@ -110,12 +111,12 @@ def add_poisson(module: Module) -> None:
         loop.leave_if(product.now <= bound)
     f.give(k.now)
 
+
+def _add_poisson_large(module: Module) -> None:
     f = module.function("poisson_large", ["ptr", "double"], "double")
     state, rate = f.parameters
-    log_rate = f.call("log_of", rate)
     b = f.sqrt(rate) * 2.53 + 0.931
     a = b * 0.02483 + -0.059
-    log_alpha = f.call("log_of", 1.1239 + 1.1328 / (b - 3.4))
     bound = 0.9277 - 3.6224 / (b - 2.0)
     result = f.variable("double", 0.0)
     with f.forever() as loop:
@@ -126,8 +127,9 @@ def add_poisson(module: Module) -> None:
         result.set(k)
         loop.leave_if((us >= 0.07) & (v <= bound))
         loop.again_if((k < 0.0) | ((us < 0.013) & (v > us)))
+        log_alpha = f.call("log_of", 1.1239 + 1.1328 / (b - 3.4))
         left = f.call("log_of", v) + log_alpha - f.call("log_of", a / (us * us) + b)
-        right = k * log_rate - rate - f.call("log_factorial", k)
+        right = k * f.call("log_of", rate) - rate - f.call("log_factorial", k)
         loop.leave_if(left <= right)
     f.give(result.now)
 
@@ -197,6 +199,12 @@ def _add_binomial_rejection(module: Module) -> None:
     def rounded(value: Value) -> Value:
         return f.call("round_to_kind", value, is_float32)
 
+    def log_of(value: Value) -> Value:
+        return f.call("log_of", value)
+
+    def missed(value: Value) -> Value:
+        return f.call("stirling", value)
+
     other = rounded(1.0 - p)
     product = rounded(n * p)
     sd = f.sqrt(rounded(product * other))
@@ -207,8 +215,6 @@ def _add_binomial_rejection(module: Module) -> None:
     bound = 0.92 - 4.2 / b
     m = f.floor(rounded(rounded(n + 1.0) * p))
     result = f.variable("double", 0.0)
-    log_of = lambda x: f.call("log_of", x)  # noqa: E731 - reads as the formula below does
-    missed = lambda x: f.call("stirling", x)  # noqa: E731
     with f.forever() as loop:
         u = f.call("unit_double", state) - 0.5
         v = f.call("unit_double", state)
@@ -267,10 +273,8 @@ def add_gamma(module: Module) -> None:
         scale.set(0.0)  # a power with an infinite exponent
     d = rounded(alpha.now - _THIRD)
     c = 1.0 / f.sqrt(d * 9.0)
-    normal = f.buffer(128)
     with f.forever() as loop:
-        f.call("normals", state, normal, f.constant("i64", 1))
-        x = f.load("double", normal)
+        x = f.call("one_normal", state)
         y = 1.0 + c * x
         loop.again_if(y <= 0.0)
         v = y * y * y
@@ -351,5 +355,3 @@ def _first_reaching(f: Function, row: Value, length: Value, wanted: Value) -> Va
         low.set(is_below.choose(middle + 1, low.now))
         high.set(is_below.choose(high.now, middle))
     return low.now
-
-

@@ -18,6 +18,7 @@ from flambeau.random.native.twister import (
 )
 from flambeau.random.native.writer import Value
 
+
 def skip(fill: Fill) -> None:
     """Use up `count` words."""
     fill.f.call("skip_words", fill.state, fill.count)
@@ -30,7 +31,7 @@ def words(fill: Fill) -> None:
     def body(words: Value, place: Value) -> None:
         f.store(f.load("<8 x i32>", words), place)
 
-    stream(f, fill.state, fill.target, fill.count, step_elements=8, step_words=8, itemsize=4, body=body)
+    stream(f, *fill.place, step_elements=8, step_words=8, itemsize=4, body=body)
 
 
 def uniform_float64(fill: Fill) -> None:
@@ -41,7 +42,7 @@ def uniform_float64(fill: Fill) -> None:
         x = f.fma(unit_doubles(f, words), span, low)
         f.store(x.equal(high).choose(low, x), place)
 
-    stream(f, fill.state, fill.target, fill.count, step_elements=4, step_words=8, itemsize=8, body=body)
+    stream(f, *fill.place, step_elements=4, step_words=8, itemsize=8, body=body)
 
 
 def uniform_small(fill: Fill, dtype: str) -> None:
@@ -63,10 +64,7 @@ def uniform_small(fill: Fill, dtype: str) -> None:
             f.store(at_end.choose(round_bfloat16(first), bits), place)
 
     itemsize = 4 if dtype == "float32" else 2
-    stream(
-        f, fill.state, fill.target, fill.count,
-        step_elements=8, step_words=8, itemsize=itemsize, body=body,
-    )  # fmt: skip
+    stream(f, *fill.place, step_elements=8, step_words=8, itemsize=itemsize, body=body)
 
 
 def bernoulli(fill: Fill) -> None:
@@ -78,7 +76,7 @@ def bernoulli(fill: Fill) -> None:
         kept = (wide_words(f, words) & (2**53 - 1)) < bound
         f.store(kept.cast("zext", "i8"), place)
 
-    stream(f, fill.state, fill.target, fill.count, step_elements=4, step_words=8, itemsize=1, body=body)
+    stream(f, *fill.place, step_elements=4, step_words=8, itemsize=1, body=body)
 
 
 def bernoulli_each(fill: Fill, dtype: str) -> None:

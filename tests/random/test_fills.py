@@ -25,7 +25,9 @@ FORMATS = {"float64": "d", "float32": "f", "float16": "e", "int64": "q", "int32"
            "int16": "h", "int8": "b", "uint8": "B", "bool": "B"}  # fmt: skip
 # float64 passes through our own log, sin, cos, tan and exp, torch's through its libm's.
 INEXACT = {"normal", "strided_normal", "exponential", "cauchy", "log_normal", "gamma", "dirichlet"}
-ULPS = 2
+ULPS = {name: 2 for name in INEXACT}
+# 1 + c * x loses digits of the normal x, and its cube triples what is lost.
+ULPS |= {"gamma": 16, "dirichlet": 16}
 
 
 def by_name(name: str) -> dtype:
@@ -37,9 +39,7 @@ def packed(values: list[float], element: dtype) -> bytes:
     are exact, and those round alike."""
     if element is dtypes.bfloat16:
         bits = [struct.unpack("<I", struct.pack("<f", value))[0] for value in values]
-        return b"".join(
-            struct.pack("<H", (b + 0x7FFF + ((b >> 16) & 1)) >> 16) for b in bits
-        )
+        return b"".join(struct.pack("<H", (b + 0x7FFF + ((b >> 16) & 1)) >> 16) for b in bits)
     return struct.pack(f"<{len(values)}{FORMATS[element.name]}", *values)
 
 
@@ -166,9 +166,9 @@ def unpacked(data: bytes, element: dtype) -> list[float]:
     return list(struct.unpack(f"<{len(data) // size}{kind}", data[: len(data) // size * size]))
 
 
-def far(got: float, wanted: float, offset: float) -> bool:
-    """More than 2 ulp apart, of the mean or median where adding it cancelled digits."""
-    return abs(got - wanted) > ULPS * math.ulp(max(abs(wanted), offset))
+def far(got: float, wanted: float, ulps: int, offset: float) -> bool:
+    """More ulps apart, of the mean or median where adding it cancelled digits."""
+    return abs(got - wanted) > ulps * math.ulp(max(abs(wanted), offset))
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,10 @@ def test_draw(recorded: dict[str, Any]) -> None:
         assert inexact, differences(got, case.wanted, case.element)
         pairs = zip(unpacked(got, case.element), unpacked(case.wanted, case.element), strict=True)
         offset = case.rest[0] if case.draw in ("normal", "strided_normal", "cauchy") else 0.0
-        assert [(g, w) for g, w in pairs if far(g, w, offset)] == []
-    if not (inexact and state[5024:5032] != bytes(8)):  # the cached normal may differ in its last bits
+        assert [(g, w) for g, w in pairs if far(g, w, ULPS[case.draw], offset)] == []
+    if not (
+        inexact and state[5024:5032] != bytes(8)
+    ):  # the cached normal may differ in its last bits
         assert hashlib.sha256(state).hexdigest()[:16] == recorded["state"]
 
 
