@@ -110,3 +110,15 @@ def result_tuple(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) ->
         kind.__module__ = "torch.return_types"
         _RESULT_TYPES[name] = kind
     return kind(*values)
+
+
+def empty_like_class(kind: type[Tensor], data: Tensor) -> Any:
+    """An instance of a subclass over a tensor's memory, without history."""
+    made = object.__new__(kind)
+    made._storage = data._storage
+    made._layout = data._layout
+    made._offset = data._offset
+    made._place = data._place if data._place is data._storage else UNPLACED
+    made._autograd = None
+    made._base = None
+    return made
