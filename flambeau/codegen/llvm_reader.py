@@ -26,7 +26,7 @@ SCALAR_TYPES: Final = {
     dtypes.int32: "i32", dtypes.int64: "i64", dtypes.float16: "i16", dtypes.bfloat16: "i16",
     dtypes.float32: "float", dtypes.float64: "double",
 }  # fmt: skip
-_SUFFIXES: Final = {"float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32"}
+SUFFIXES: Final = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
 
 _FLOAT_INSTRUCTIONS: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _INTEGER_INSTRUCTIONS: Final = {
@@ -156,7 +156,7 @@ class LlvmReader(Vocabulary):
     def call(self, intrinsic: str, scalar: str, *texts: str) -> str:
         """Writes a call of llvm.<intrinsic> whose operands and result have one type."""
         of = self.type_of(scalar)
-        suffix = _SUFFIXES.get(scalar, scalar)
+        suffix = SUFFIXES.get(scalar, scalar)
         if self.lanes > 1:
             suffix = f"v{self.lanes}{suffix}"
         name = f"@llvm.{intrinsic}.{suffix}"

@@ -17,14 +17,13 @@ from typing import Final
 from flambeau.base import dtypes
 from flambeau.codegen.llvm_reader import Operand
 from flambeau.codegen.loops import LANES, ROW_BLOCK, Reduce, Statement, Store
-from flambeau.codegen.nest_text_frame import Code, Frame, from_memory, to_memory
+from flambeau.codegen.nest_text_frame import Code, Frame, from_memory, reader_into, to_memory
 from flambeau.codegen.nest_text_reduce import (
     Counter,
     Reducer,
     State,
     held_state,
     hold,
-    reader_into,
 )
 from flambeau.codegen.nest_text_scopes import Levels, RowScope, StepScope, VectorScope, broadcast
 from flambeau.codegen.nest_text_stores import VectorStore, store_by_lane, store_part, store_whole

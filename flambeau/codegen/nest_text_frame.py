@@ -354,3 +354,10 @@ class Frame:
             "",
         ]
         return "\n".join(lines)
+
+
+def reader_into(frame: Frame, lines: list[str], lanes: int) -> LlvmReader:
+    """A reader that writes into lines already begun."""
+    reader = LlvmReader(lanes, frame.module)
+    reader.lines = lines
+    return reader

@@ -17,7 +17,14 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.codegen.llvm_reader import SCALAR_TYPES, LlvmReader, Operand
 from flambeau.codegen.loops import LANES, Reduce
-from flambeau.codegen.nest_text_frame import Code, Frame, from_memory, memory_type, to_memory
+from flambeau.codegen.nest_text_frame import (
+    Code,
+    Frame,
+    from_memory,
+    memory_type,
+    reader_into,
+    to_memory,
+)
 from flambeau.codegen.nest_text_scopes import broadcast
 
 State = tuple[Operand, ...]
@@ -130,12 +137,6 @@ class Reducer:
         bits = reader.emit(f"bitcast {reader.type_of('i1')} {operand.text} to i{lanes}")
         predicate, other = ("ne", "0") if self.kind == "any" else ("eq", "-1")
         return reader.operand(f"icmp {predicate} i{lanes} {bits}, {other}", dtypes.bool_)
-
-
-def reader_into(frame: Frame, lines: list[str], lanes: int) -> LlvmReader:
-    reader = LlvmReader(lanes, frame.module)
-    reader.lines = lines
-    return reader
 
 
 def _lanes(reader: LlvmReader, operand: Operand, width: int, start: int, count: int) -> Operand:

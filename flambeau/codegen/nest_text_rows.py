@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from flambeau.codegen.llvm_reader import Operand
 from flambeau.codegen.loops import BLOCK, Keep, Phase, Reduce, Store
-from flambeau.codegen.nest_text_frame import Code, Frame, memory_type, to_memory
+from flambeau.codegen.nest_text_frame import Code, Frame, memory_type, reader_into, to_memory
 from flambeau.codegen.nest_text_reduce import (
     Counter,
     Reducer,
     State,
     held_state,
     hold,
-    reader_into,
 )
 from flambeau.codegen.nest_text_scopes import Levels, RowScope, VectorScope, valid_lanes
 from flambeau.codegen.nest_text_stores import (

@@ -7,9 +7,9 @@ Not here  when a store happens (nest_text_rows.py, nest_text_columns.py).
 
 from __future__ import annotations
 
-from flambeau.codegen.llvm_reader import Operand
-from flambeau.codegen.nest_text_frame import Code, Frame, memory_type, to_memory
-from flambeau.codegen.nest_text_scopes import VectorScope
+from flambeau.codegen.llvm_reader import SUFFIXES, Operand
+from flambeau.codegen.nest_text_frame import Code, Frame, memory_type, reader_into, to_memory
+from flambeau.codegen.nest_text_scopes import VectorScope, valid_lanes
 
 
 class VectorStore:
@@ -45,7 +45,28 @@ def store_whole(code: Code, stores: list[VectorStore]) -> None:
 
 
 def store_part(code: Code, frame: Frame, stores: list[VectorStore], left: str) -> None:
-    """The first `left` lanes (fewer than all) of unit stores: halves, quarters ... by its bits."""
+    """The first `left` lanes (fewer than all) of unit stores."""
+    # AVX-512 masks stores at no cost; AVX2 has masks for 32 and 64 bits alone, slow on some CPUs.
+    masked = [each for each in stores if frame.lanes == 32 and each.scalar not in ("i8", "i16")]
+    if masked:
+        _store_masked(code, frame, masked, left)
+    _store_pieces(code, frame, [each for each in stores if each not in masked], left)
+
+
+def _store_masked(code: Code, frame: Frame, stores: list[VectorStore], left: str) -> None:
+    reader = reader_into(frame, code.lines, frame.lanes)
+    valid = valid_lanes(reader, left)
+    mask = reader.type_of("i1")
+    for each in stores:
+        full = reader.type_of(each.scalar)
+        name = f"@llvm.masked.store.v{frame.lanes}{SUFFIXES[each.scalar]}.p0"
+        frame.module.declares[name] = f"declare void {name}({full}, ptr, i32 immarg, {mask})"
+        address = each.address(code)
+        code.do(f"call void {name}({full} {each.text}, ptr {address}, i32 1, {mask} {valid})")
+
+
+def _store_pieces(code: Code, frame: Frame, stores: list[VectorStore], left: str) -> None:
+    """Halves, quarters ... of the vector, by the bits of `left`."""
     if not stores:
         return
     slots, addresses = [], []

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flambeau.codegen.nest_text_frame import Code, from_memory, memory_type, to_memory
-from flambeau.codegen.nest_text_reduce import Counter, State, reader_into
+from flambeau.codegen.nest_text_frame import Code, from_memory, memory_type, reader_into, to_memory
+from flambeau.codegen.nest_text_reduce import Counter, State
 from flambeau.codegen.nest_text_scopes import StepScope
 
 if TYPE_CHECKING:
