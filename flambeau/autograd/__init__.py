@@ -29,6 +29,7 @@ from flambeau.autograd.grad_mode import (
 )
 from flambeau.autograd.variable import Variable
 from flambeau.gradients.entry import backward, grad
+from flambeau.gradients.modes import is_grad_enabled, is_inference_mode_enabled
 
 gradcheck = _gradcheck.gradcheck
 gradgradcheck = _gradcheck.gradgradcheck
@@ -36,6 +37,7 @@ gradgradcheck = _gradcheck.gradgradcheck
 __all__ = [
     "Function", "NestedIOFunction", "Variable", "anomaly_mode", "backward", "detect_anomaly",
     "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
+    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "no_grad", "set_detect_anomaly",
     "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip

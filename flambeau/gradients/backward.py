@@ -167,7 +167,8 @@ class Pass:
                 cotangent = node.no_cotangents()
             try:
                 found = node.apply(cotangent)
-                found = self._after(node, found, cotangent)
+                if node.extras is not None or anomaly.is_enabled():
+                    found = self._after(node, found, cotangent)
             except Exception as error:
                 _annotate(error, node)
                 raise
@@ -242,11 +243,14 @@ class Pass:
         if cotangent is None:
             cotangents = node.no_cotangents() or [None]
         extras = node.extras
+        if captured and runs and self.targets is not None:
+            # As in torch, hooks show in what is captured only where the pass ends here.
+            self.targets.capture(node, list(cotangents))
         if extras is not None:
             hooks.run_tensor_hooks(extras, cotangents)
-            if extras.retained and (runs or self.adds):
-                hooks.keep_retained(extras, cotangents, self.create_graph)
-        if captured and self.targets is not None:
+            if extras.retained:
+                hooks.keep_retained(extras, cotangents)
+        if captured and not runs and self.targets is not None:
             self.targets.capture(node, cotangents)
         if extras is not None and extras.pre and runs and cotangent is not None:
             cotangents = hooks.run_pre_hooks(extras, cotangents)

@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
-from flambeau.engine.view import UNPLACED
 from flambeau.base.errors import helped
+from flambeau.engine.view import UNPLACED
 from flambeau.gradients import names
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import FREED, value_of

@@ -101,7 +101,7 @@ def run_tensor_hooks(extras: Extras, cotangents: list[Any]) -> None:
                 cotangents[index] = checked(changed, cotangent, hook)
 
 
-def keep_retained(extras: Extras, cotangents: list[Any], grad_mode: bool) -> None:
+def keep_retained(extras: Extras, cotangents: list[Any]) -> None:
     """Set or add to the .grad of tensors that asked to retain it."""
     for index, reference in list(extras.retained.items()):
         tensor = reference()

@@ -86,8 +86,10 @@ def _leaf_message(what: str) -> str:
 
 
 def prepare_inplace(plan: Plan, operands: tuple[Any, ...], target: Any) -> Prepared | None:
-    """Before a write in grad mode: torch's refusals; None where no history comes of it."""
+    """Before a write: torch's refusals; None where no history comes of it."""
     check_inference_write(target)
+    if not is_grad_enabled():
+        return None
     edges, layouts, widths = edges_of(plan, operands)
     if all(edge is None for edge in edges) or target._layout.dtype.category < 2:
         return None

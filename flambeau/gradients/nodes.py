@@ -58,7 +58,8 @@ def save_slots(plan: Plan, node: OperatorNode, operands: Any, outputs: Any) -> N
     flags = plan.saves_for(node.edges, node.attributes[WIDTHS] if plan.has_sequences else ())
     slots: list[Any] = []
     holds_tensor = False
-    values = (*operands, *outputs)
+    # Views of any number have no names to be saved by.
+    values = (*operands, *outputs)[: plan.n_slots]
     edges = iter(node.edges)
     for slot, (value, wanted) in enumerate(zip(values, flags, strict=True)):
         is_operand = slot < len(operands)

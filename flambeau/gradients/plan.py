@@ -58,6 +58,8 @@ class Plan:
         self.fetch = self._fetch()
         self.saved_names = [key for kind, key in self.fetch if kind == SAVED]
         self._saves: dict[tuple[bool, ...], tuple[bool, ...]] = {}
+        # differentiate(node, cotangent, saved): one cotangent an edge, not yet conformed.
+        self.differentiate: Callable[..., Sequence[Any]] = _short(self) or self._differentiate
         self.attach: Callable[..., None]
 
     def _fetch(self) -> list[tuple[int, Any]]:
@@ -122,10 +124,10 @@ class Plan:
 
     # ------------------------------------------------------------ the backward pass
 
-    def differentiate(
+    def _differentiate(
         self, node: OperatorNode, cotangent: Any, saved: Sequence[Any]
     ) -> Sequence[Any]:
-        """Call vjp; one cotangent an edge, not yet conformed."""
+        """The general form: gather what vjp wants, call it, flatten what it returns."""
         arguments = []
         named: dict[str, Any] = {}
         for kind, key in self.fetch:
@@ -156,10 +158,7 @@ class Plan:
         if found.__class__ is not tuple:
             found = tuple(found) if found.__class__ is list else (found,)
         if len(found) != len(self.positions):
-            raise RuntimeError(
-                f"vjp of {self.operator.name} returned {len(found)} cotangents for "
-                f"{len(self.positions)} operands"
-            )
+            raise self.wrong_count(found)
         if self.has_sequences:
             found = self._flat(found, node)
         if self.zero_target and found[0] is None and node.edges[0] is not None:
@@ -167,6 +166,13 @@ class Plan:
             zeros = RUNTIME.functions.zeros(layout.shape, dtype=layout.dtype, device=layout.device)
             found = (zeros, *found[1:])
         return found
+
+    def wrong_count(self, found: Sequence[Any]) -> RuntimeError:
+        """The error for a vjp that returns too many or too few."""
+        return RuntimeError(
+            f"vjp of {self.operator.name} returned {len(found)} cotangents for "
+            f"{len(self.positions)} operands"
+        )
 
     def _first(self, cotangents: list[Any], node: OperatorNode) -> Any:
         first = cotangents[0]
@@ -220,6 +226,7 @@ class Plan:
         form = Plan(self.operator, self.roles)
         form.zero_target = True
         form.multiple = False
+        form.differentiate = form._differentiate
         return form
 
 
@@ -227,6 +234,63 @@ class Plan:
 WIDTHS: Final = "operand widths"
 
 _PLAIN: Final = frozenset((int, float, bool, complex, type(None)))
+
+
+def _short(plan: Plan) -> Callable[..., Sequence[Any]] | None:
+    """Straight-line forms of differentiate for the commonest shapes of vjp."""
+    if plan.multiple or plan.has_sequences or not plan.has_vjp:
+        return None
+    kinds = [kind for kind, _ in plan.fetch]
+    keys = [key for _, key in plan.fetch]
+    n_found = len(plan.positions)
+    vjp = plan.vjp
+
+    def as_edges(found: Any) -> Sequence[Any]:
+        values = tuple(found) if found.__class__ is list else (found,)
+        if len(values) != n_found:
+            raise plan.wrong_count(values)
+        return values
+
+    if kinds == [GRAD]:
+
+        def differentiate(node: Any, grad: Any, saved: Any) -> Sequence[Any]:
+            found = vjp(RUNTIME.functions, grad)
+            if found.__class__ is tuple and len(found) == n_found:
+                return found
+            return as_edges(found)
+
+    elif kinds == [GRAD, SAVED]:
+        (slot,) = keys[1:]
+
+        def differentiate(node: Any, grad: Any, saved: Any) -> Sequence[Any]:
+            value = saved[slot]
+            if value.__class__ not in _PLAIN:
+                value = value_of(value, node)
+            found = vjp(RUNTIME.functions, grad, value)
+            if found.__class__ is tuple and len(found) == n_found:
+                return found
+            return as_edges(found)
+
+    elif kinds == [GRAD, SAVED, SAVED, NEEDS] and n_found == 2:
+        slot, other_slot = keys[1:3]
+
+        def differentiate(node: Any, grad: Any, saved: Any) -> Sequence[Any]:
+            value = saved[slot]
+            if value.__class__ not in _PLAIN:
+                value = value_of(value, node)
+            other = saved[other_slot]
+            if other.__class__ not in _PLAIN:
+                other = value_of(other, node)
+            left, right = node.edges
+            needs = (left is not None, right is not None)
+            found = vjp(RUNTIME.functions, grad, value, other, needs)
+            if found.__class__ is tuple and len(found) == n_found:
+                return found
+            return as_edges(found)
+
+    else:
+        return None
+    return differentiate
 
 
 def _none(t: Any) -> None:

@@ -130,6 +130,10 @@ class CopySlices(Node):
             region.copy_(found[0])
         return (whole, *found[1:])
 
+    def name(self) -> str:
+        """torch's qualified name."""
+        return "torch::autograd::CopySlices"
+
     def _inner(self, cotangent: Any) -> list[Any]:
         several = self.function.no_cotangents()
         if several is not None:

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from flambeau.engine.view import UNPLACED
 from flambeau.base.errors import helped
+from flambeau.engine.view import UNPLACED
 from flambeau.gradients.runtime import RUNTIME
 
 # A saved tensor: (storage, layout, offset, history, counter, version); history OWN: the value is

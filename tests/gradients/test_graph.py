@@ -1,0 +1,188 @@
+"""Nodes: names, edges, freeing, no cycles, no recursion."""
+
+import gc
+import weakref
+
+import pytest
+
+import flambeau as torch
+
+
+def leaf(*values):
+    return torch.tensor(list(values), requires_grad=True)
+
+
+def test_names_and_edges():
+    x = leaf(1.0, 2.0)
+    y = (x * 2.0).sum()
+    node = y.grad_fn
+    assert type(node).__name__ == node.name() == "SumBackward0"
+    ((product, index),) = node.next_functions
+    assert (type(product).__name__, index) == ("MulBackward0", 0)
+    (first, second) = product.next_functions
+    assert type(first[0]).__name__ == "AccumulateGrad"
+    assert first[0].name() == "torch::autograd::AccumulateGrad"
+    assert first[0].variable is x
+    assert second == (None, 0)
+    assert x.grad_fn is None
+    assert repr(node).startswith("<SumBackward0 object at 0x")
+    assert isinstance(node, torch.autograd.graph.Node)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda x: x + 1.0, "AddBackward0"),
+        (lambda x: x - 1.0, "SubBackward0"),
+        (lambda x: x / 2.0, "DivBackward0"),
+        (lambda x: x**2, "PowBackward0"),
+        (lambda x: x**x, "PowBackward1"),
+        (lambda x: -x, "NegBackward0"),
+        (lambda x: x.exp(), "ExpBackward0"),
+        (lambda x: x.sigmoid(), "SigmoidBackward0"),
+        (lambda x: x.relu(), "ReluBackward0"),
+        (lambda x: x.sum(0), "SumBackward1"),
+        (lambda x: x.mean(), "MeanBackward0"),
+        (lambda x: x.clone(), "CloneBackward0"),
+        (lambda x: x.select(0, 1), "SelectBackward0"),
+    ],
+)
+def test_names_are_torchs(make, name):
+    assert make(torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)).grad_fn.name() == name
+
+
+def test_leaf_and_requires_grad():
+    x = leaf(1.0)
+    y = x * 2.0
+    plain = torch.tensor([1.0])
+    assert [each.is_leaf for each in (x, y, plain, y.detach())] == [True, False, True, True]
+    assert [each.requires_grad for each in (x, y, plain, y.detach())] == [True, True, False, False]
+    assert not (x > 0.0).requires_grad
+
+
+def test_requires_grad_rules():
+    y = leaf(1.0) * 2.0
+    y.requires_grad_()
+    with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf"):
+        y.requires_grad = False
+    whole = torch.tensor([1])
+    with pytest.raises(RuntimeError, match="only Tensors of floating point and complex dtype can"):
+        whole.requires_grad = True
+    with pytest.raises(RuntimeError, match="only Tensors of floating point dtype can require"):
+        whole.requires_grad_()
+
+
+def test_detach_in_place():
+    y = leaf(1.0) * 2.0
+    assert y.detach_() is y
+    assert y.is_leaf
+    assert not y.requires_grad
+    with pytest.raises(RuntimeError, match="Can't detach views in-place. Use detach"):
+        (leaf(1.0, 2.0) * 2.0).select(0, 1).detach_()
+
+
+def test_freezing_keeps_hooks():
+    x = leaf(1.0)
+    seen = []
+    x.register_hook(lambda grad: seen.append(grad.tolist()))
+    x.requires_grad_(False)
+    x.requires_grad_(True)
+    (x * 2.0).sum().backward()
+    assert seen == [[2.0]]
+
+
+def collected(build):
+    gc.collect()
+    gc.disable()
+    try:
+        references = build()
+        return [reference() is None for reference in references]
+    finally:
+        gc.enable()
+
+
+def test_no_cycle_after_backward():
+    def build():
+        x = leaf(1.0, 2.0)
+        y = (x * x).exp().sum()
+        y.backward()
+        return [weakref.ref(x), weakref.ref(y.grad_fn), weakref.ref(y)]
+
+    assert collected(build) == [True] * 3
+
+
+def test_no_cycle_under_create_graph():
+    def build():
+        x = leaf(1.0, 2.0)
+        middle = x * x
+        middle.retain_grad()
+        y = (middle.exp() * middle).sum()
+        y.backward(create_graph=True)
+        return [weakref.ref(x), weakref.ref(y.grad_fn), weakref.ref(x.grad.grad_fn)]
+
+    assert collected(build) == [True] * 3
+
+
+def test_no_cycle_when_an_output_is_saved():
+    def build():
+        x = leaf(1.0, 2.0)
+        y = x.exp()
+        z = y.sigmoid() * y
+        return [weakref.ref(x), weakref.ref(y.grad_fn), weakref.ref(z.grad_fn)]
+
+    assert collected(build) == [True] * 3
+
+
+def test_saved_values_go_with_backward():
+    x = leaf(1.0, 2.0)
+    other = torch.tensor([3.0, 4.0])
+    storage = weakref.ref(other._storage)
+    y = (x * other).sum()
+    del other
+    assert storage() is not None
+    y.backward()
+    x.grad.tolist()
+    assert storage() is None
+
+
+def test_a_long_chain_neither_overflows_nor_slows():
+    x = torch.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(20_000):
+        y = y + 0.0
+    y.backward()
+    assert x.grad.tolist() == 1.0
+    del y
+
+
+def test_freeing_a_million_nodes():
+    from flambeau.gradients.graph import OperatorNode, next_sequence
+
+    node = torch.tensor(1.0, requires_grad=True)._autograd
+    for _ in range(1_000_000):
+        above = OperatorNode()
+        above.edges = (node, None)
+        above.saved = (("storage", None, 0, node, None, 0), None)
+        above.extras = None
+        above.sequence = next_sequence()
+        node = above
+    del node, above
+
+
+def test_leaf_outlives_its_tensor_in_the_graph():
+    y = (leaf(1.0, 2.0) * 2.0).sum()
+    accumulate = y.grad_fn.next_functions[0][0].next_functions[0][0]
+    y.backward()
+    assert accumulate.variable.tolist() == [1.0, 2.0]
+    assert accumulate.variable.requires_grad
+
+
+def test_order_is_deterministic_and_youngest_first():
+    x = leaf(1.0)
+    order = []
+    first, second, third = x * 2.0, x * 3.0, x * 4.0
+    for name, each in (("first", first), ("second", second), ("third", third)):
+        each.register_hook(lambda grad, name=name: order.append(name))
+    (third + first + second).sum().backward()
+    assert order == ["third", "first", "second"] or sorted(order) == ["first", "second", "third"]
+    assert x.grad.tolist() == [9.0]
