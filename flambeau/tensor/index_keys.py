@@ -20,6 +20,7 @@ _WRONG: Final = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
     "indices (got {})"
 )
+_EVERYTHING: Final = slice(None)
 _WRONG_TENSOR: Final = "tensors used as indices must be long, int, byte or bool tensors"
 
 
@@ -96,25 +97,31 @@ def basic_form(layout: Layout, items: tuple[Any, ...]) -> indexing.Form:
     return view_rules.restrided(layout, tuple(shape), tuple(strides)), offset, tuple(places)
 
 
-def chained(self: Tensor, items: tuple[Any, ...]) -> Tensor:
-    """The same view as one operator after the other, so that gradients know each."""
-    result = self
+def steps_of(layout: Layout, items: tuple[Any, ...]) -> list[tuple[int, Any]]:
+    """(dim, item) of the items that do something, each on the result of those before it."""
+    steps: list[tuple[int, Any]] = []
     dim = 0
-    skipped = self._layout.ndim - consumed(items)
+    skipped = layout.ndim - consumed(items)
     for item in items:
         if item.__class__ is int:
-            result = functions.select(result, dim, item)
-        elif item is None:
-            result = functions.unsqueeze(result, dim)
-            dim += 1
-        elif item is Ellipsis:
+            steps.append((dim, item))
+            continue
+        if item is Ellipsis:
             dim += skipped
             skipped = 0
-        else:
-            if item != slice(None):
-                result = functions.slice(result, dim, item.start, item.stop, step_of(item))
-            dim += 1
-    return functions.alias(result) if result is self else result  # type: ignore[no-any-return]
+            continue
+        if item is None or item != _EVERYTHING:
+            steps.append((dim, item))
+        dim += 1
+    return steps or [(0, Ellipsis)]
+
+
+def chained(self: Tensor, steps: list[tuple[int, Any]]) -> Tensor:
+    """The same view as one operator after the other, so that gradients know each."""
+    result = self
+    for dim, item in steps:
+        result = indexing.getitem(result, (_EVERYTHING,) * dim + (item,) if dim else item)
+    return result
 
 
 # Keys with tensors -----------------------------------------------------------------------

@@ -8,6 +8,7 @@ Not here  what tensors in a key mean (index_keys.py), bounds of index values (in
 
 from __future__ import annotations
 
+import sys
 from types import EllipsisType, NoneType
 from typing import Any, Final
 
@@ -15,19 +16,25 @@ from flambeau.base import view_rules
 from flambeau.base.devices import META
 from flambeau.base.layout import Layout
 from flambeau.base.promotion import SCALAR_TYPE_NAMES
-from flambeau.engine import callsite, stream
+from flambeau.engine import callsite, run
+from flambeau.engine.storage import new_storage
+from flambeau.engine.stream import LOCAL
 from flambeau.engine.view import UNPLACED
+from flambeau.engine.view import View as EngineView
 from flambeau.gradients import record as gradient_record
 from flambeau.tensor import functions, index_keys, number_rules
 from flambeau.tensor.binding import binding
-from flambeau.tensor.tensor import Tensor
+from flambeau.tensor.tensor import Tensor, new_tensor
 
 _new: Final = object.__new__
+_getframe: Final = sys._getframe
+_internal: Final = callsite.INTERNAL
 _PLAIN: Final = (int, NoneType)
 # A view of one form of key: (layout, offset, ((size, stride, dim), ...) of the ints in order).
 Form = tuple[Layout, int, tuple[tuple[int, int, int], ...]]
 _FIRST: Final = "[int]"
 MAX_FORMS: Final = 4096
+_PLANS: Final[dict[str, Any]] = {}
 
 
 def getitem(self: Tensor, key: Any) -> Any:
@@ -145,16 +152,27 @@ def out_of_bounds(index: int, dim: int, size: int) -> IndexError:
 def _with_history(self: Tensor, key: Any, made: Tensor) -> Tensor:
     """The view with its place in the graph: one node an item of the key, as torch has it."""
     kind = key.__class__
-    site = callsite.site()
+    dim = 0
+    if kind is tuple:
+        steps = index_keys.steps_of(self._layout, key)
+        if len(steps) != 1:
+            return index_keys.chained(self, steps)
+        dim, key = steps[0]
+        kind = key.__class__
     if kind is int:
-        plan = binding("select").gradient_plan
-        gradient_record.attach_view(plan, {"dim": 0, "index": key}, self, made, site)
-        return made
-    if kind is slice:
-        bounds = {"dim": 0, "start": key.start, "end": key.stop, "step": key.step or 1}
-        gradient_record.attach_view(binding("slice").gradient_plan, bounds, self, made, site)
-        return made
-    return index_keys.chained(self, key if kind is tuple else (key,))
+        name, attributes = "select", {"dim": dim, "index": key}
+    elif kind is slice:
+        name = "slice"
+        attributes = {"dim": dim, "start": key.start, "end": key.stop, "step": key.step or 1}
+    elif key is None:
+        name, attributes = "unsqueeze", {"dim": dim}
+    else:
+        name, attributes = "alias", {}
+    plan = _PLANS.get(name)
+    if plan is None:
+        plan = _PLANS[name] = binding(name).gradient_plan
+    gradient_record.attach_view(plan, attributes, self, made, callsite.site())
+    return made
 
 
 # Writing -------------------------------------------------------------------------------
@@ -162,21 +180,43 @@ def _with_history(self: Tensor, key: Any, made: Tensor) -> Tensor:
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Write into part of the tensor."""
+    kind = value.__class__
+    if kind is float or kind is int or isinstance(value, Tensor):
+        found = _located(self._layout, key)
+        if found is not None and _written_fast(self, found[0], found[1] + self._offset, value):
+            return
     target: Any = _view_to_write(self, key)
     if target is None:
         index_keys.put(self, key, value)
-        return
-    if value.__class__ is float or value.__class__ is int:
-        number_rules.check_holds(value, target._layout.dtype)
-        if not _written_fast(self, target, value):
-            target.fill_(value)
-        return
-    if isinstance(value, Tensor):
-        source = without_leading_ones(value, target._layout.ndim)
-        if not _written_fast(self, target, source):
-            copy_into(target, source)
-        return
-    target.fill_(number_of(value, self))  # type: ignore[attr-defined]
+    elif isinstance(value, Tensor):
+        copy_into(target, without_leading_ones(value, target._layout.ndim))
+    else:
+        target.fill_(number_of(value, self))
+
+
+def _located(layout: Layout, key: Any) -> tuple[Layout, int] | None:
+    """Layout and relative offset of the view that a hot form of key names."""
+    kind = key.__class__
+    if kind is int:
+        seen, size, stride = layout.memo.get(_FIRST) or _first(layout)
+        place = key + size if key < 0 else key
+        if not 0 <= place < size:
+            raise out_of_bounds(key, 0, size)
+        return seen, place * stride
+    if kind is slice:
+        key = (key,)
+    elif kind is not tuple:
+        return None
+    form, places = _form_of(key)
+    if form is None:
+        return None
+    seen, offset, dims = layout.memo.get(form) or _learn(layout, form, key)
+    for place, (size, stride, dim) in zip(places, dims, strict=True):
+        at = place + size if place < 0 else place
+        if not 0 <= at < size:
+            raise out_of_bounds(place, dim, size)
+        offset += at * stride
+    return seen, offset
 
 
 def _view_to_write(self: Tensor, key: Any) -> Tensor | None:
@@ -223,65 +263,89 @@ def _type_text(value: Any) -> str:
     return f"{kind.__module__}.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
-def _written_fast(self: Tensor, target: Tensor, value: Any) -> bool:
-    """Record a write with no gradient and nothing else to look at; False: take the long way."""
-    storage = target._storage
+def _written_fast(self: Tensor, seen: Layout, offset: int, value: Any) -> bool:
+    """Record a write into the view (seen, offset) where no gradient and nothing else has to be
+    looked at; False: take the long way."""
+    storage = self._storage
+    base = self._base
     if (
-        target._autograd is not None
+        self._autograd is not None
         or self._versions is not None
-        or self._autograd is not None
         or storage.external is not None
+        or (base is not None and (base._autograd is not None or base._rebased is not None))
     ):
         return False
-    base = target._base
-    if base is not None and (base._autograd is not None or base._rebased is not None):
-        return False
-    layout = target._layout
-    is_number = value.__class__ is float or value.__class__ is int
+    storage.external = None  # an unset slot is slow to read
+    kind = value.__class__
+    is_number = kind is float or kind is int
     if is_number:
-        key: Any = ("fill", value.__class__)
+        key: Any = kind
+        if not (-6e4 < value < 6e4 and seen.dtype.category == 2):
+            number_rules.check_holds(value, seen.dtype)
     else:
+        other = value._base
         if (
             value._storage is storage
             or value._autograd is not None
-            or value._base is not None
-            and value._base._autograd is not None
+            or (other is not None and other._autograd is not None)
         ):
             return False
-        key = ("copy", value._layout)
-    signature = layout.memo.get(key)
+        key = value._layout
+    signature = seen.memo.get(key)
     if signature is None:
-        if layout.device is META:
+        signature = _write_signature(seen, value, is_number)
+        if signature is None:
             return False
-        signature = _write_signature(target, value, is_number)
-        layout.memo[key] = signature
-    if signature is False:
-        return False
-    site = callsite.site()
-    current = stream.LOCAL.stream
-    if is_number:
-        numbers = (value,) if signature.number_format else ()
-        stream.record(current, signature, (target,), numbers, site)
+        seen.memo[key] = signature
+    local = LOCAL.stream
+    segment = local.segment
+    records = segment.records
+    if signature is segment.armed or len(records) >= segment.limit:
+        segment = local.cut(signature)
+        records = segment.records
+    if offset == 0 and seen is storage.layout:
+        slot = storage.slot if storage.segment is segment else segment.touch(self)
     else:
-        stream.record(current, signature, (target, value), (), site)
+        target = _new(EngineView)
+        target._storage = storage
+        target._layout = seen
+        target._offset = offset
+        slot = segment.touch(target)
+    frame = _getframe(2)
+    code = frame.f_code
+    site = callsite.site() if _internal.get(code, True) else (code, frame.f_lasti)
+    if is_number:
+        records.append(((signature, slot), (value,), site))
+    else:
+        place = value._place
+        slot_in = place.slot if place.segment is segment else segment.touch(value)
+        records.append(((signature, slot, slot_in), (), site))
     storage.version += 1
     storage.write_site = site
+    if segment.closed:
+        run.flush(segment, "recorded while another thread flushed")
     return True
 
 
-def _write_signature(target: Tensor, value: Any, is_number: bool) -> Any:
-    """Signature of the in-place write, or False where the general path must raise."""
+def _write_signature(seen: Layout, value: Any, is_number: bool) -> Any:
+    """Signature of the in-place write, or None where the general path must look closer."""
     from flambeau.tensor import inplace
 
+    if seen.device is META:
+        return None
+    target = new_tensor(new_storage(seen), seen)
+    if not is_number:
+        value = new_tensor(new_storage(value._layout), value._layout)
+        if len(value._layout.shape) > seen.ndim:
+            return None
+        if value._layout.shape != seen.shape:
+            view_rules.expanded(value._layout, seen.shape)
     bound = binding("fill" if is_number else "copy")
-    if not is_number and value._layout.shape != target._layout.shape:
-        view_rules.expanded(value._layout, target._layout.shape)
-    values = [target, value] if is_number else [target, value, False]
-    call = bound.taken_apart(bound.arranged(tuple(values), {}))
+    call = bound.taken_apart(bound.arranged((target, value), {}))
     key = ("inplace", *call.key)
     signature = bound.signatures.get(key)
     if signature is None:
-        signature = inplace._inplace_signature(bound, call, target._layout)
+        signature = inplace._inplace_signature(bound, call, seen)
         bound.signatures[key] = signature
     return signature
 
