@@ -40,7 +40,7 @@ def _inputs(values: Tensors, create_graph: bool) -> Tensors:
     made = []
     for each in values:
         if create_graph and requires_grad(each):
-            made.append(each.view_as(each))
+            made.append(RUNTIME.functions.view(each, each._layout.shape))
         else:
             leaf = RUNTIME.alias(each)
             set_requires_grad(leaf, True)
@@ -64,8 +64,9 @@ def _check_outputs(outputs: Tensors, inputs: Tensors, strict: bool) -> None:
     for index, each in enumerate(outputs):
         if not requires_grad(each):
             raise RuntimeError(
-                f"Output {index} of the user-provided function is independent of the inputs. This "
-                "is not allowed in strict mode."
+                f"Output {index} of the user-provided function does not require gradients. The "
+                "outputs must be computed in a differentiable manner from the input when running "
+                "in strict mode."
             )
 
 

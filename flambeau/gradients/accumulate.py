@@ -77,14 +77,15 @@ def _obeys(have: Any, want: Any) -> bool:
 def _is_exclusive(cotangent: Any) -> bool:
     """Whether no tensor, graph or pending work but this tensor (and its base) holds the memory."""
     storage = cotangent._storage
-    held = _HELD + 1  # the tensor's own slot
+    # The tensor's own slots: a storage is also the place of views that cover it whole.
+    held = _HELD + (2 if cotangent._place is storage else 1)
     base = cotangent._base
     if base is not None:
         if getrefcount(base) != _HELD + 1:
             return False
         if base._layout.n_elements != cotangent._layout.n_elements:
             return False
-        held += 1
+        held += 2 if base._place is storage else 1
     return getrefcount(storage) == held + RUNTIME.engine_references(storage)
 
 

@@ -146,13 +146,18 @@ class Pass:
             order.reverse()
             while order:
                 node = order.pop()  # not held afterwards: nodes may go as soon as they ran
-                cotangent = self.arrived.pop(node, None)
-                captured = targets is not None and node in targets.by_node
                 runs = needed is None or node in needed
+                captured = targets is not None and node in targets.by_node
                 if node.extras is not None or captured:
-                    cotangent = self._through_hooks(node, cotangent, captured, runs)
+                    cotangent = self._through_hooks(node, captured, runs)
+                    if cotangent is not None:
+                        self.arrived[node] = cotangent
+                        cotangent = None
                 if runs:
-                    self._step(node, cotangent)
+                    # No name here may hold the cotangent: see accumulate.
+                    self._step(node, self.arrived.pop(node, None))
+                else:
+                    self.arrived.pop(node, None)
         finally:
             if entered:
                 _RUNNING.passes.pop()
@@ -236,8 +241,9 @@ class Pass:
             anomaly.check(node, found)
         return found
 
-    def _through_hooks(self, node: Node, cotangent: Any, captured: bool, runs: bool) -> Any:
+    def _through_hooks(self, node: Node, captured: bool, runs: bool) -> Any:
         """Cotangents of a node after its tensors' hooks; captures them where asked."""
+        cotangent = self.arrived.pop(node, None)
         several = cotangent.__class__ is list
         cotangents = cotangent if several else [cotangent]
         if cotangent is None:

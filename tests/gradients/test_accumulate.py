@@ -39,6 +39,24 @@ def test_two_leaves_do_not_share_a_gradient():
     assert w.grad.tolist() == [1.0, 1.0]
 
 
+def test_a_gradient_that_nobody_else_holds_is_not_copied(monkeypatch):
+    from flambeau.gradients import accumulate
+
+    copies = []
+    copy = accumulate._copy
+    monkeypatch.setattr(accumulate, "_copy", lambda *given: copies.append(given) or copy(*given))
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    (x * w).sum().backward()
+    assert x.grad.tolist() == [3.0, 4.0]
+    matrix = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    (matrix.reshape((4,)) * 2.0).sum().backward()
+    assert matrix.grad.tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    assert copies == []
+    first, second = leaf(1.0), leaf(2.0)
+    (first + second).sum().backward()  # both get the same cotangent, expanded
+    assert len(copies) == 2
+
+
 def test_the_given_gradient_is_not_taken():
     x = leaf(1.0, 2.0)
     given = torch.tensor([1.0, 2.0])
