@@ -64,7 +64,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "unique_consecutive", "split", "chunk", "std", "var", "norm", "normal", "dropout",
         "masked_select", "take_along_dim", "block_diag",
     ),
-    "flambeau.tensor.printing": ("set_printoptions",),
+    "flambeau.tensor.printing": ("get_printoptions", "printoptions", "set_printoptions"),
     "flambeau.random": (
         "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed",
         "manual_seed", "multinomial", "poisson", "rand", "rand_like", "randint", "randint_like",

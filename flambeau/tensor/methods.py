@@ -14,7 +14,7 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.gradients import members, saved, tensor_methods
-from flambeau.ops.define import REGISTRY
+from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
 from flambeau.tensor.tensor import Size, Tensor
@@ -302,6 +302,7 @@ LATE: dict[str, dict[str, str]] = {
     "fills": {
         name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
     },
+    "printing": {"__repr__": "repr_of", "__format__": "format_of"},
     "indexing": {"__getitem__": "getitem", "__setitem__": "setitem"},
 }  # fmt: skip
 
@@ -315,7 +316,32 @@ def _operator_method(name: str) -> Callable[[], Any]:
 
 
 def _function_method(name: str) -> Callable[[], Any]:
-    return lambda: getattr(functions, name)
+    def make() -> Any:
+        function = getattr(functions, name)
+        return _with_sizes(function) if _takes_sizes(name) else function
+
+    return make
+
+
+def _takes_sizes(name: str) -> bool:
+    """Whether the method takes ints one by one: its only sequence of sizes comes first."""
+    operator = REGISTRY.get(name)
+    if operator is None:
+        return False
+    rule = getattr(type(operator), "view", None) or type(operator).infer
+    kinds = [kind for kind in parameter_kinds(rule, 1).values()]
+    return kinds[1:2] == ["Sizes"] and kinds.count("Sizes") == 1
+
+
+def _with_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Tensor, *sizes: Any, **named: Any) -> Any:
+        if sizes and not isinstance(sizes[0], (tuple, list)):
+            return function(self, sizes, **named)
+        return function(self, *sizes, **named)
+
+    method.__name__ = method.__qualname__ = function.__name__
+    method.__doc__ = function.__doc__
+    return method
 
 
 def _inplace_method(name: str) -> Callable[[], Any]:
