@@ -18,10 +18,27 @@ ROOMS = [
 ]  # fmt: skip
 
 
+# Of the names that torch takes over from its C++ part, those its documents speak of.
+DOCUMENTED = {
+    "AcceleratorError", "Event", "Generator", "OutOfMemoryError", "Size", "Stream",
+    "default_generator", "device", "dtype", "finfo", "get_autocast_dtype", "get_default_dtype",
+    "get_num_interop_threads", "get_num_threads", "iinfo", "is_autocast_enabled",
+    "is_grad_enabled", "is_inference_mode_enabled", "layout", "memory_format",
+    "set_flush_denormal", "set_num_interop_threads", "set_num_threads",
+}  # fmt: skip
+
+
+def leaked(name):
+    """Whether a name of torch itself is one of its C++ part's internal ones."""
+    internal = name in dir(torch._C) and name not in dir(torch._C._VariableFunctions)
+    return internal and name not in DOCUMENTED
+
+
 def names_of(owner):
-    """Public names of a module or class, other modules left out."""
-    offered = getattr(owner, "__all__", None) if owner is not torch else None
-    names = offered or [name for name in dir(owner) if not name.startswith("_")]
+    """Public names of a module or class, other modules and leaked internals left out."""
+    names = getattr(owner, "__all__", None) or [n for n in dir(owner) if not n.startswith("_")]
+    if owner is torch:
+        names = [name for name in names if not leaked(name)]
     return sorted(name for name in names if not isinstance(getattr(owner, name, None), ModuleType))
 
 

@@ -20,8 +20,12 @@ _TILES: Final[dict[int, tuple[dict[int, tuple[int, int]], dict[int, int]]]] = {
     512: ({1: (14, 1), 2: (14, 2), 3: (8, 3), 0: (6, 4)}, {1: 28, 2: 12, 3: 8, 4: 6, 5: 5}),
 }
 ALIGNMENT: Final = 64
-# Bytes of B up to which it is read where it lies.
-_IN_PLACE_BYTES: Final = 768 << 10
+# Bytes of B up to which it is read where it lies, by the width of vectors (newer CPUs have larger
+# second-level caches), and rows of A from which packing more than that pays.
+_IN_PLACE_BYTES: Final = {256: 256 << 10, 512: 768 << 10}
+_REUSED_ROWS: Final = 24
+# Rows of A up to which units do not share a packed B.
+_SHARED_ROWS: Final = 192
 # Bytes of B that one unit walks over again and again: half of a second-level cache.
 _CACHED_BYTES: Final = 256 << 10
 # Bytes between steps of k from which A is packed.
@@ -69,7 +73,8 @@ def pack_kinds(product: Product, element: Element, rows: int) -> tuple[str, str]
     if element.is_narrow or (is_sparse and product.n > 64):
         pack_a = "rows" if a.column == size else "columns" if a.row == size else "strided"
     if b.column == size or product.n == 1:
-        big = product.k * product.n * size > _IN_PLACE_BYTES and product.m > 24
+        b_bytes = product.k * product.n * size
+        big = b_bytes > _IN_PLACE_BYTES[element.vector_bits] and product.m > _REUSED_ROWS
         pack_b = "rows" if element.is_narrow or big else ""
         if product.n == 1 and element.is_narrow:
             pack_b = "strided"
@@ -90,7 +95,13 @@ class Grid(NamedTuple):
     chunk_units: int
 
 
-def grid_of(product: Product, element: Element, n_threads: int, tile: tuple[int, int]) -> Grid:
+def grid_of(
+    product: Product,
+    element: Element,
+    n_threads: int,
+    tile: tuple[int, int],
+    packs: tuple[str, str],
+) -> Grid:
     """Units of similar work, enough of them for the threads, not too many for their cost."""
     rows, width = tile[0], tile[1] * element.lanes
     m, n, k = product.m, product.n, max(1, product.k)
@@ -99,27 +110,28 @@ def grid_of(product: Product, element: Element, n_threads: int, tile: tuple[int,
     if k > _K_BLOCK + _K_BLOCK // 2:
         k_block = round_up(-(-k // -(-k // _K_BLOCK)), SUM_BLOCK)
     cached = _CACHED_BYTES // (k_block * element.n_packed_bytes) // width * width
-    column_block = min(max(cached, width), round_up(n, width))
+    n_column_blocks = -(-n // min(max(cached, width), round_up(n, width)))
     work = m * n * k
     total = work * n_entries
-    wanted = total // _UNIT_WORK
+    least = 1  # units that every thread has some of
     if n_threads > 1:
-        wanted = max(wanted, min(total // _BALANCE_WORK, 4 * n_threads))
-        wanted = max(wanted, min(total // _THREAD_WORK, n_threads))
-    wanted = max(1, -(-wanted // n_entries))
-    n_column_blocks = -(-n // column_block)
-    tall = -(-m // rows)
+        least = max(
+            min(total // _BALANCE_WORK, 4 * n_threads), min(total // _THREAD_WORK, n_threads)
+        )
+    wanted = max(1, -(-max(least, total // _UNIT_WORK) // n_entries))
+    tall, wide = -(-m // rows), -(-n // width)
     if wanted < n_column_blocks and work <= _BALANCE_WORK:
         n_column_blocks = wanted  # a cheap product is one unit, whatever the cache would like
     n_row_blocks = max(1, min(tall, -(-wanted // n_column_blocks)))
+    if packs[1] and m <= _SHARED_ROWS:
+        # Units that have all rows pack their columns of B for themselves, where they are hot.
+        n_row_blocks, wanted = 1, -(-least // n_entries)
     if n_row_blocks * n_column_blocks < wanted:
-        n_column_blocks = min(-(-n // width), -(-wanted // n_row_blocks))
-    column_block = round_up(-(-n // n_column_blocks), width)
-    n_column_blocks = -(-n // column_block)
+        n_column_blocks = min(wide, -(-wanted // n_row_blocks))
+    column_block = -(-wide // n_column_blocks) * width
     row_block = -(-tall // n_row_blocks) * rows
-    n_row_blocks = -(-m // row_block)
-    n_units = n_entries * n_row_blocks * n_column_blocks
-    chunk = n_units
+    n_column_blocks, n_row_blocks = -(-n // column_block), -(-m // row_block)
+    chunk = n_units = n_entries * n_row_blocks * n_column_blocks
     if n_threads > 1 and total > 2 * _THREAD_WORK:
         chunk = max(1, min(n_units // (4 * n_threads), _UNIT_WORK * n_units // total))
     return Grid(k_block, row_block, column_block, n_row_blocks, n_column_blocks, n_units, chunk)

@@ -91,7 +91,8 @@ def _plan(product: Product, element: Element, n_threads: int) -> ProductPlan:
         # The halves of the columns of the transposed product.
         parts = [each.swapped() for each in _column_halves(product.swapped(), rows)]
     else:
-        return _plan_part(product, element, grid_of(product, element, n_threads, tile), tile, packs)
+        grid = grid_of(product, element, n_threads, tile, packs)
+        return _plan_part(product, element, grid, tile, packs)
     plans = [_plan(part, element, n_threads) for part in parts]
     steps = tuple(step for plan in plans for step in plan.steps)
     return ProductPlan(steps, max(plan.workspace_bytes for plan in plans))
