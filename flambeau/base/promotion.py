@@ -9,7 +9,6 @@ Not here  shapes (shapes.py); which rule an operator follows (its class in ops).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from flambeau.base import dtypes
@@ -18,11 +17,16 @@ from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
 
 
-@dataclass(frozen=True)
 class Scalar:
-    """What inference sees of a Python number: its type only, never its value."""
+    """What inference sees of a Python number: its type only, never its value. One object a type."""
 
-    kind: type  # bool, int, float or complex
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type) -> None:
+        self.kind: Final = kind  # bool, int, float or complex
+
+    def __repr__(self) -> str:
+        return self.kind.__name__
 
 
 BOOLEAN: Final = Scalar(bool)

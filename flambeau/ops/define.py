@@ -20,7 +20,6 @@ Not here  the functions and methods made from it (tensor/binding.py), the builde
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeVar
 
 from flambeau.base import dtypes, promotion, shapes
@@ -56,13 +55,15 @@ OPERAND_KINDS: Final = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
 class Inferred:
     """Outcome of inference: layouts of the outputs and attributes as lowering and gradient want
     them (dims wrapped, defaults filled, dtypes chosen)."""
 
-    outputs: tuple[Layout, ...]
-    attributes: dict[str, Any]
+    __slots__ = ("attributes", "outputs")
+
+    def __init__(self, outputs: tuple[Layout, ...], attributes: dict[str, Any]) -> None:
+        self.outputs: Final = outputs
+        self.attributes: Final = attributes
 
 
 class Operator:

@@ -223,6 +223,9 @@ class TrueDivide(Divide):
     def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
         return super().vjp(t, grad, input, other, None, needs)
 
+    def samples(self, s: Any) -> list[Any]:
+        return s.elementwise(self)  # type: ignore[no-any-return]
+
 
 def floor_quotient(k: Any, input: Any, other: Any) -> Any:
     """Quotient rounded down: Python's //, which torch follows for floats too."""

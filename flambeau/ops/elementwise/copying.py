@@ -41,7 +41,7 @@ class Convert(Copying):
         return b.convert(input, dtype)
 
     def samples(self, s: Any) -> list[Any]:
-        return [s(s.real(3, 4), s.float64), s(s.real(3, 4).t(), s.float32)]
+        return [s(s.real(3, 4), s.float64), s(s.real(3, 4).t(), s.float64)]
 
 
 @operator("clone")
@@ -134,3 +134,6 @@ class Zero(Operator):
 
     def vjp(self, t: Any, grad: Any) -> Any:
         return t.zeros_like(grad)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4)), s(s.real(3, 4).t())]

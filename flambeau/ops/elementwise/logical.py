@@ -72,6 +72,15 @@ class Bitwise(Elementwise):
         if common.category > 1:
             raise not_implemented(f"{self.name}_cpu", common)
 
+    def samples(self, s: Any) -> list[Any]:
+        if "other" not in self.kinds():
+            return [s(s.integer(3, 4)), s(s.boolean(3, 4))]
+        return [
+            s(s.integer(3, 4), s.integer(4)),
+            s(s.boolean(3, 1), s.boolean(4)),
+            s(s.integer(3, 4), 3),
+        ]
+
 
 @operator("bitwise_and")
 class BitwiseAnd(Bitwise):
@@ -114,6 +123,9 @@ class Shift(Bitwise):
     def check(self, common: dtype) -> None:
         if common.category != 1:
             raise not_implemented(self.kernel, common)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.integer(3, 4), s.integer(4, low=0, high=5)), s(s.integer(3, 4), 2)]
 
 
 @operator("bitwise_left_shift")

@@ -330,12 +330,17 @@ class XLogY(Elementwise):
         return k.select(zero, 0.0, product)
 
     def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
-        return (
-            grad * t.masked_fill(t.log(other), t.logical_and(input == 0, other <= 0), 0)
-            if needs[0]
-            else None,
-            grad * input / other if needs[1] else None,
+        input, other = (
+            t.full((), each, dtype=grad.dtype, device=grad.device)
+            if isinstance(each, (int, float))
+            else each
+            for each in (input, other)
         )
+        into_input = None
+        if needs[0]:
+            slope = t.masked_fill(other.log(), t.logical_and(input == 0, other <= 0), 0)
+            into_input = grad * slope
+        return into_input, grad * input / other if needs[1] else None
 
 
 @operator("hypot")

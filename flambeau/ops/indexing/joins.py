@@ -218,7 +218,7 @@ class Repeat(Operator):
         return folded.reshape(input_layout.shape)
 
     def samples(self, s: Any) -> list[Any]:
-        return [s(s.real(2, 3), (2, 3)), s(s.real(3), (2, 1, 2)), s(s.real(), ())]
+        return [s(s.real(2, 3), (2, 3)), s(s.real(3), (2, 1, 2)), s(s.real(2), (3,))]
 
 
 @operator("tile")

@@ -156,7 +156,7 @@ class ScatterAdd(Scattering):
     def samples(self, s: Any) -> list[Any]:
         return [
             s(s.real(5, 4), 0, s.index(3, 4, below=5), s.real(3, 4)),
-            s(s.real(3, 4), 1, s.index(2, 6, below=4), s.real(3, 7)),
+            s(s.real(3, 4), 1, s.index(2, 6, below=4), s.real(2, 6)),
         ]
 
 

@@ -264,7 +264,7 @@ class AMinMax(Operator):
             for grad, out in ((grad_min, min), (grad_max, max))
             if grad is not None
         ]
-        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        return parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), dim=1), s(s.real(3, 4), dim=0, keepdim=True)]

@@ -141,7 +141,7 @@ class VarianceAndMean(Moment):
         if grad_mean is not None:
             whole = kept(grad_mean, dim, keepdim, input.shape) / n_reduced(input.shape, dim)
             parts.append(whole.expand(input.shape))
-        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        return parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None
 
 
 @operator("std_mean", returns=("std", "mean"), methods=())

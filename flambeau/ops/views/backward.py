@@ -58,7 +58,7 @@ class SliceBackward(PartBackward):
         return t.slice(grad, dim, start, end, step)
 
     def samples(self, s: Any) -> list[Any]:
-        return [s(s.real(3, 4), (5, 4), 0, 1, 4, 1), s(s.real(3, 3), (3, 7), -1, None, -1, 2)]
+        return [s(s.real(3, 4), (5, 4), 0, 1, 4, 1), s(s.real(3, 3), (3, 7), -1, 0, -1, 2)]
 
 
 @operator("select_backward", function=False)

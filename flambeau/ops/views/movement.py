@@ -230,7 +230,7 @@ class Expand(View):
     """Sizes of 1 repeated without a copy, new dims in front."""
 
     def view(  # type: ignore[override]
-        self, input: Layout, size: Sizes, *, implicit: bool = False
+        self, input: Layout, size: Sizes
     ) -> Seen:
         return view_rules.expanded(input, size), 0
 
