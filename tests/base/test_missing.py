@@ -1,5 +1,6 @@
 """A missing name says so, says what is near, and costs nothing while nobody reads it."""
 
+import importlib
 import pickle
 import sys
 from types import ModuleType
@@ -82,3 +83,19 @@ def test_missing_module_is_module_not_found():
     assert isinstance(error, ModuleNotFoundError)
     assert error.name == "torch.utils.dada"
     assert "near it   torch.utils.data" in str(error)
+
+
+ROOMS = ["", "nn", "nn.functional", "nn.init", "optim", "optim.lr_scheduler", "utils", "utils.data",
+         "autograd", "random", "linalg", "fft", "special", "func", "io", "version"]  # fmt: skip
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_room_words_its_missing_names(room):
+    name = f"flambeau.{room}".rstrip(".")
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        assert name.startswith(error.name)  # the room itself is not there yet
+        return
+    with pytest.raises(AttributeError, match=r"\n  flambeau  has no torch.*no_such_name yet"):
+        _ = module.no_such_name
