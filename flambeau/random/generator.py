@@ -178,3 +178,10 @@ def _seed_from(seed: object) -> int:
 
 default_generator: Final = Generator()
 default_generator.seed()
+
+# A child must not inherit a lock, or half a twist, of a thread that it does not have.
+os.register_at_fork(
+    before=default_generator.lock.acquire,
+    after_in_parent=default_generator.lock.release,
+    after_in_child=default_generator.lock.release,
+)

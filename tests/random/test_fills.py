@@ -25,7 +25,7 @@ FORMATS = {"float64": "d", "float32": "f", "float16": "e", "int64": "q", "int32"
            "int16": "h", "int8": "b", "uint8": "B", "bool": "B"}  # fmt: skip
 # float64 passes through our own log, sin, cos, tan and exp, torch's through its libm's.
 INEXACT = {"normal", "strided_normal", "exponential", "cauchy", "log_normal", "gamma", "dirichlet"}
-ULPS = {name: 2 for name in INEXACT}
+ULPS = dict.fromkeys(INEXACT, 2)
 # 1 + c * x loses digits of the normal x, and its cube triples what is lost.
 ULPS |= {"gamma": 16, "dirichlet": 16}
 

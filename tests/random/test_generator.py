@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import ctypes
+import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -206,3 +209,27 @@ def test_seeding_and_states_load_no_llvm() -> None:
         "sys.exit(any(m.split('.')[0] in ('llvmlite', 'numpy') for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork_while_another_thread_draws() -> None:
+    """The child finds the default generator unlocked and whole."""
+    done = threading.Event()
+
+    def draw() -> None:
+        while not done.is_set():
+            words(default_generator, 100_000)
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(10)  # a child that hangs must not outlive the test
+                words(default_generator, 3)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        done.set()
+        thread.join()

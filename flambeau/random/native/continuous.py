@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from flambeau.random.native.convert import in_runs, itemsize_of
 from flambeau.random.native.fill import Fill
-from flambeau.random.native.mathematics import log, log1p, tangent
+from flambeau.random.native.mathematics import log, log1p, log1p_of_negative, tangent
 from flambeau.random.native.writer import Value
 
 
@@ -27,11 +27,11 @@ def _transform(fill: Fill, formula: Callable[[Value], Value]) -> None:
 
 
 def exponential(fill: Fill) -> None:
-    """Parameter: -1 / rate. log1p(-u) is log(1 - u), since 1 - u is exact."""
+    """Parameter: -1 / rate. log1p(-u) times it."""
     f = fill.f
     (scale,) = (each.splat(4) for each in fill.parameters("double"))
     # + 0.0 turns the -0.0 of u = 0 into torch's 0.0.
-    _transform(fill, lambda u: log(f, 1.0 - u) * scale + 0.0)
+    _transform(fill, lambda u: log1p_of_negative(f, u) * scale + 0.0)
 
 
 def geometric(fill: Fill) -> None:

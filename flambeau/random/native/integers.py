@@ -80,13 +80,20 @@ def permutation_narrow(fill: Fill) -> None:
     """0 .. count - 1 as int64, each place swapped with a later one; count - 1 words."""
     f = fill.f
     _iota(fill)
-    with f.count(fill.count - 1) as i:
-        word = f.load("i32", take(f, fill.state, 1))
+    start = fill.target.cast("ptrtoint", "i64")
+
+    def body(words: Value, place: Value) -> None:
+        i = (place.cast("ptrtoint", "i64") - start) >> 3
         left = (fill.count - i).cast("trunc", "i32")
-        other = i + (word % left).cast("zext", "i64")
-        mine = f.load("i64", fill.target, i << 3)
-        f.store(f.load("i64", fill.target, other << 3), fill.target, i << 3)
-        f.store(mine, fill.target, other << 3)
+        other = f.at(place, (f.load("i32", words) % left).cast("zext", "i64") << 3)
+        mine = f.load("i64", place)
+        f.store(f.load("i64", other), place)
+        f.store(mine, other)
+
+    stream(
+        f, fill.state, fill.target, fill.count - 1,
+        step_elements=1, step_words=1, itemsize=8, body=body, has_tail=False,
+    )  # fmt: skip
 
 
 def permutation_wide(fill: Fill) -> None:
