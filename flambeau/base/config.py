@@ -39,7 +39,8 @@ class Config:
         self.vector_bits: int | None = _integer("FLAMBEAU_VECTOR_BITS", (256, 512))
         # Where compiled objects are kept; None: $XDG_CACHE_HOME/flambeau or ~/.cache/flambeau.
         self.cache_dir: str | None = os.environ.get("FLAMBEAU_CACHE_DIR") or None
-        self.codegen_level: int = _integer("FLAMBEAU_CODEGEN_LEVEL", (0, 1, 2, 3)) or 1
+        level = _integer("FLAMBEAU_CODEGEN_LEVEL", (0, 1, 2, 3))
+        self.codegen_level: int = 1 if level is None else level
 
 
 CONFIG: Final = Config()

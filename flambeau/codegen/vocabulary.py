@@ -58,13 +58,14 @@ class Expression:
     value     what a leaf means
     """
 
-    __slots__ = ("arguments", "depth", "dtype", "value", "word")
+    __slots__ = ("arguments", "depth", "dtype", "uses_index", "value", "word")
 
     word: str
     arguments: tuple[Expression, ...]
     dtype: dtype
     value: Any
     depth: int
+    uses_index: bool  # whether a position along a loop dimension is among its leaves
 
     def __repr__(self) -> str:
         inner = [repr(each) for each in self.arguments]
@@ -91,7 +92,14 @@ def expression(
     made.arguments = arguments
     made.dtype = result
     made.value = value
-    made.depth = 1 + max((each.depth for each in arguments), default=0)
+    depth = 0
+    made.uses_index = word == "index"
+    for each in arguments:
+        if each.depth > depth:
+            depth = each.depth
+        if each.uses_index:
+            made.uses_index = True
+    made.depth = depth + 1
     if len(_INTERNED) >= _INTERNED_LIMIT:
         _INTERNED.clear()  # identity is only relied on while one kernel is built
     return _INTERNED.setdefault(key, made)

@@ -8,6 +8,7 @@ Not here  which group a statement tries (fuse.py), the loop IR of a finished gro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from flambeau.base.dtypes import dtype
@@ -59,11 +60,12 @@ class GroupValue:
     level     "element" (one per iteration) or "row" (one per row)
     phase     first phase in which it is known
     tainted   something it loads has been overwritten since: it must be kept, not computed again
+    early     a row value known before the first loop
     superseded  a later statement of the group writes the same elements
     """
 
     __slots__ = (
-        "access", "expression", "kept", "level", "loads", "operations", "phase", "reduction",
+        "access", "early", "expression", "kept", "level", "loads", "operations", "phase", "reduction",
         "reduction_kind", "storage", "superseded", "tainted",
     )  # fmt: skip
 
@@ -75,6 +77,7 @@ class GroupValue:
         phase: int,
         level: str,
         loads: frozenset[int],
+        operations: int,
     ) -> None:
         self.storage = storage
         self.access = access
@@ -83,11 +86,12 @@ class GroupValue:
         self.level = level
         self.loads = loads
         self.kept: int | None = None
+        self.early = False
         self.tainted = False
         self.superseded = False
         self.reduction: Expression | None = None
         self.reduction_kind = ""
-        self.operations = cost_reader.cost(value).operations
+        self.operations = operations
 
 
 def aligned(
@@ -121,7 +125,7 @@ def aligned(
     return (left_splits, right_splits) if len(left) == len(right) else None
 
 
-def split_strides(strides: list[int], splits: list[tuple[int, int]]) -> list[int]:
+def split_strides(strides: Sequence[int], splits: list[tuple[int, int]]) -> list[int]:
     """Strides after dimensions were split: i = i1 * inner + i2."""
     result = list(strides)
     for position, inner in splits:
@@ -167,6 +171,7 @@ class Group:
         self.scratch: list[dtype] = []
         self.n_reductions = 0
         self.operations = 0
+        self.depth = 0  # of the deepest expression
         self.has_index = False
         self.started = False
         self.records: set[int] = set()
@@ -180,11 +185,42 @@ class Group:
             return self._start(loop, record)
         if len(self.values) >= MAX_STATEMENTS:
             return self._refuse("statement limit")
+        undo = self._absorb(loop)
         if loop.reduction is not None:
-            return self._join_reduction(loop, record)
-        if self.kind != "map" and self._is_row_domain(loop.domain):
-            return self._join_row(loop, record)
-        return self._join_elements(loop, record)
+            joined = self._join_reduction(loop, record)
+        elif self.kind != "map" and self._is_row_domain(loop.domain):
+            joined = self._join_row(loop, record)
+        else:
+            joined = self._join_elements(loop, record)
+        if undo is not None and not joined:
+            undo()
+        return joined
+
+    def _absorb(self, loop: Loop) -> Undo | None:
+        """Turn a map into what rows of a larger domain start with, where `loop` reads it so.
+
+        The group's values become row values known before the first loop: the weight of a row that
+        the row's elements are multiplied with, the label that its loss picks.
+        """
+        n_rows_dims = len(self.dims)
+        if self.kind != "map" or loop.is_columns or len(loop.domain) <= n_rows_dims:
+            return None
+        if list(loop.domain[:n_rows_dims]) != self.dims or not self.dims:
+            return None
+        if loop.reduction is not None and loop.n_outer != n_rows_dims:
+            return None
+        if not any(self.storage_of[place.reference] in self.latest for place in loop.reads):
+            return None
+        inner = list(loop.domain[n_rows_dims:])
+        undo = Undo(self)
+        self.kind, self.n_outer, self.n_reduced = "rows", n_rows_dims, len(inner)
+        self.dims = self.dims + inner
+        zeros = [0] * len(inner)
+        for access in undo.held:
+            access.strides = access.strides + zeros
+        for value in self.values:
+            value.level, value.early = "row", True
+        return undo
 
     def _refuse(self, why: str) -> bool:
         self.refusal = why
@@ -234,7 +270,7 @@ class Group:
             return self._refuse("gather once per row")
         if not any(self.storage_of[place.reference] in self.latest for place in loop.reads):
             return self._refuse("reads nothing of the group")
-        if _uses_index(loop.expression):
+        if loop.expression.uses_index:
             return self._refuse("position once per row")
         reads = [self._row_strides(list(place.strides)) for place in loop.reads]
         write = self._row_strides(list(loop.write.strides))
@@ -245,14 +281,15 @@ class Group:
         if splits is None:
             return self._refuse(f"domain {tuple(loop.domain)} against {tuple(self.dims)}")
         own, others = splits
-        if (own and self.has_index) or (others and _uses_index(loop.expression)):
+        if (own and self.has_index) or (others and loop.expression.uses_index):
             return self._refuse("positions along a dimension that would be split")
-        undo = self._split(own)
-        reads = [split_strides(list(place.strides), others) for place in loop.reads]
-        write = split_strides(list(loop.write.strides), others)
+        undo = self._split(own) if own else None
+        reads = [split_strides(place.strides, others) for place in loop.reads]
+        write = split_strides(loop.write.strides, others)
         if self._commit(loop, record, reads, write, "element"):
             return True
-        undo()
+        if undo is not None:
+            undo()
         return False
 
     def _join_reduction(self, loop: Loop, record: int) -> bool:
@@ -263,7 +300,7 @@ class Group:
         if splits is None:
             return self._refuse(f"domain {tuple(loop.domain)} against {tuple(self.dims)}")
         own, others = splits
-        if (own or others) and (self.has_index or _uses_index(loop.expression)):
+        if (own or others) and (self.has_index or loop.expression.uses_index):
             return self._refuse("positions along a dimension that would be split")
         # Where the reduced dimensions begin and end, counted in the refined dimensions.
         marks = _refined_marks(loop.domain, others, (loop.n_outer, loop.n_outer + loop.n_reduced))
@@ -275,9 +312,9 @@ class Group:
         elif (self.n_outer, self.n_outer + self.n_reduced) != marks:
             undo()
             return self._refuse("reduces other dimensions than the group")
-        reads = [split_strides(list(place.strides), others) for place in loop.reads]
+        reads = [split_strides(place.strides, others) for place in loop.reads]
         write_splits = _kept_splits(others, marks)
-        write = self._row_strides(split_strides(list(loop.write.strides), write_splits))
+        write = self._row_strides(split_strides(loop.write.strides, write_splits))
         if self._commit(loop, record, reads, write, "element"):
             return True
         undo()
@@ -324,7 +361,7 @@ class Group:
         plan = _Joining(self, loop, reads, write, level)
         why = plan.check()
         if why:
-            return self._refuse(why) if self.values else self._refuse(why)
+            return self._refuse(why)
         plan.apply(record)
         return True
 
@@ -355,11 +392,15 @@ class Undo:
         self.state = (group.kind, list(group.dims), group.n_outer, group.n_reduced)
         held = {id(a): a for a in group.accesses}
         held.update({id(v.access): v.access for v in group.values})
-        self.strides = [(access, access.strides) for access in held.values()]
+        self.held = list(held.values())
+        self.strides = [(access, access.strides) for access in self.held]
+        self.levels = [(value, value.level, value.early) for value in group.values]
 
     def __call__(self) -> None:
         group = self.group
         group.kind, group.dims, group.n_outer, group.n_reduced = self.state
+        for value, level, early in self.levels:
+            value.level, value.early = level, early
         for access, strides in self.strides:
             access.strides = strides
 
@@ -393,7 +434,7 @@ class _Joining:
             if not value.access.same(place.reference, place.offset, strides, None):
                 return "reads what the group writes through another access"
             ready = value.phase
-            if value.level == "row" and self.level == "element":
+            if value.level == "row" and self.level == "element" and not value.early:
                 ready += 1
             self.phase = max(self.phase, ready)
         why = self._check_write()
@@ -412,10 +453,7 @@ class _Joining:
                 return "pointer limit"
         if group.operations > MAX_OPERATIONS:
             return "operation limit"
-        depth = loop.expression.depth + max(
-            (v.expression.depth for v in group.latest.values()), default=0
-        )
-        if depth > MAX_DEPTH:
+        if loop.expression.depth + group.depth > MAX_DEPTH:
             return "expression depth limit"
         return ""
 
@@ -462,12 +500,16 @@ class _Joining:
         group, loop = self.group, self.loop
         loads: set[int] = set()
         leaves: list[Expression] = []
+        own = operations = cost_reader.cost(loop.expression).operations
         for place, strides in zip(loop.reads, self.reads, strict=True):
             storage = group.storage_of[place.reference]
             value = group.latest.get(storage)
             if value is not None:
-                leaves.append(self._forwarded(value))
-                loads |= value.loads if value.kept is None else set()
+                leaf = self._forwarded(value)
+                leaves.append(leaf)
+                if leaf.word != "kept":
+                    loads |= value.loads
+                    operations += value.operations
                 continue
             index = None
             if place.index is not None:
@@ -478,14 +520,15 @@ class _Joining:
             leaves.append(expression("load", (), place.dtype, number))
         numbers = [self._number(n) for n in loop.numbers]
         body = _substitute(loop.expression, leaves, numbers, None)
-        group.has_index = group.has_index or _uses_index(body)
+        group.has_index = group.has_index or body.uses_index
         access = GroupAccess(loop.write, self.write, None)
         storage = group.storage_of[loop.write.reference]
         level = "row" if loop.reduction is not None else self.level
-        made = GroupValue(storage, access, body, self.phase, level, frozenset(loads))
+        made = GroupValue(storage, access, body, self.phase, level, frozenset(loads), operations)
         if loop.reduction is not None:
             self._reduce(made, body)
-        group.operations += cost_reader.cost(loop.expression).operations
+        group.operations += own
+        group.depth = max(group.depth, made.expression.depth)
         self._overwrite(storage, made)
         group.values.append(made)
         group.latest[storage] = made
@@ -540,12 +583,6 @@ class _Joining:
                     value.tainted = True
             if overwritten & made.loads:
                 made.tainted = True
-
-
-def _uses_index(body: Expression) -> bool:
-    if body.word == "index":
-        return True
-    return any(_uses_index(each) for each in body.arguments)
 
 
 def _substitute(

@@ -8,6 +8,7 @@ Not here  fusing (fuse.py), native kernels' makers (devices.cpu)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from flambeau.base import dtypes
@@ -83,7 +84,10 @@ def _expanded_strides(value: Value, shape: tuple[int, ...]) -> list[int]:
 class Lowering:
     """The builder `b`. Made for one signature; see the methods for what an operator may say."""
 
-    def __init__(self, n_operands: int, outputs: tuple[Layout, ...]) -> None:
+    def __init__(
+        self, n_operands: int, outputs: tuple[Layout, ...], targets: tuple[int, ...] = ()
+    ) -> None:
+        self.targets = targets
         self.statements: list[Statement] = []
         self.n_operands = n_operands
         self.outputs = outputs
@@ -119,6 +123,13 @@ class Lowering:
         layout = self.outputs[number]
         reference = self.n_operands + number
         return Value("memory", layout.shape, layout.dtype, reference, layout.strides, 0)
+
+    def updated(self, value: Value) -> Value:
+        """Memory that holds `value`, to be written to in part: an operand that is written in
+        place as it is, else a copy."""
+        if value.kind == "memory" and value.reference in self.targets:
+            return value
+        return self._store(lambda k, x: x, (value,), value.dtype, value.dtype)
 
     def temporary(self, shape: tuple[int, ...], element: dtype) -> Value:
         """Fresh contiguous memory that lives within the segment."""
@@ -267,10 +278,12 @@ class Lowering:
         order = outer + reduced + inner
         viewed = self.permute(value, order)
         compute = value.dtype.compute
-        # Reduced dims of several strides that do not collapse are packed first.
-        strides = viewed.strides[len(outer) : len(outer) + len(reduced)]
-        sizes = viewed.shape[len(outer) : len(outer) + len(reduced)]
-        if not _collapses(sizes, strides):
+        # Reduced or inner dims of several strides that do not collapse are packed first.
+        start, end = len(outer), len(outer) + len(reduced)
+        if not (
+            _collapses(viewed.shape[start:end], viewed.strides[start:end])
+            and _collapses(viewed.shape[end:], viewed.strides[end:])
+        ):
             viewed = self._store(lambda k, x: x, (viewed,), value.dtype, value.dtype)
         load = expression("load", (), value.dtype, 0)
         body = BUILDER.convert(load, compute)
@@ -348,24 +361,26 @@ class Lowering:
 
     def product(self, left: Value, right: Value) -> Value:
         """(..., m, k) @ (..., k, n) with broadcast batch dims; fresh contiguous result."""
-        from flambeau.devices.cpu import products
-
         left, right = self.memory(left), self.memory(right)
         batch = _broadcast([left.shape[:-2], right.shape[:-2]])
         left = self.expand(left, batch + left.shape[-2:])
         right = self.expand(right, batch + right.shape[-2:])
         out = self.temporary((*batch, left.shape[-2], right.shape[-1]), left.dtype)
-        self.kernel(products.product, (left, right), (out,))
+        self.kernel("products.product", (left, right), (out,))
         return out
 
     def kernel(
         self,
-        maker: Callable[..., Any],
+        maker: Callable[..., Any] | str,
         reads: Sequence[Value],
         writes: Sequence[Value],
         **attributes: Any,
     ) -> None:
-        """A native kernel that reads and writes strided memory."""
+        """A native kernel that reads and writes strided memory; "file.function" names a maker in
+        devices.cpu."""
+        if isinstance(maker, str):
+            file, _, function = maker.partition(".")
+            maker = getattr(import_module(f"flambeau.devices.cpu.{file}"), function)
         self.statements.append(
             Native(
                 maker,

@@ -21,8 +21,8 @@ from flambeau.engine.statement import SizeNumber
 
 # Elements of a map's row handled as one unit of work.
 MAP_BLOCK: Final = 8192
-# Columns handled as one unit of a reduction over other axes.
-COLUMN_BLOCK: Final = 128
+# Columns handled as one unit of a reduction over other axes: as many as stream from memory.
+COLUMN_BLOCK: Final = 1024
 # Rough nanoseconds per element: one word of arithmetic, one byte moved.
 OPERATION_NS: Final = 0.12
 BYTE_NS: Final = 0.05
@@ -380,7 +380,7 @@ def _row_kernel(emitter: _Emitter) -> Kernel:
     rows = _rows_of(emitter)
     nest = _nest(emitter, "rows", emitter.phases())
     block = inner
-    if nest.is_map and len(nest.phases) == 1:
+    if nest.is_map and len(nest.phases) == 1 and not nest.row_stores:
         block = min(inner, MAP_BLOCK)
     element_ns, n_bytes = _element_ns(emitter)
     blocks = -(-inner // block) if block else 1

@@ -19,7 +19,7 @@ from flambeau.devices.cpu import features, jit
 from flambeau.devices.cpu.steps import At
 from flambeau.engine import nest as nests
 from flambeau.engine.fuse import Fused, NativeCall, fuse
-from flambeau.engine.group import Group, GroupValue
+from flambeau.engine.group import GroupValue
 from flambeau.engine.signature import Signature
 from flambeau.engine.statement import Loop, SizeNumber, Statement
 

@@ -66,7 +66,7 @@ class Signature:
         return self._lowered
 
     def _lower(self) -> Lowered:
-        builder = Lowering(len(self.layouts), self.fresh_outputs)
+        builder = Lowering(len(self.layouts), self.fresh_outputs, self.targets)
         arguments = {
             name: self._argument(builder, parameter) for name, parameter in self.parameters.items()
         }
@@ -74,7 +74,7 @@ class Signature:
         flat = _flatten(results)
         if self.targets:
             for position, value in zip(self.targets, flat, strict=True):
-                if value is not None:
+                if value is not None and not self._is_target(value, position):
                     builder.write(builder.operand(position, self.layouts[position]), value)
         else:
             for number, value in enumerate(flat):
@@ -82,6 +82,15 @@ class Signature:
                     self._finish(builder, number, value)
         return Lowered(
             builder.statements, len(self.layouts), len(self.fresh_outputs), builder.temporaries
+        )
+
+    def _is_target(self, value: Any, position: int) -> bool:
+        """Whether a result is the target itself, updated where it lies."""
+        layout = self.layouts[position]
+        return (
+            getattr(value, "reference", -1) == position
+            and value.strides == layout.strides
+            and value.offset == 0
         )
 
     def _argument(self, builder: Lowering, parameter: Parameter) -> Any:

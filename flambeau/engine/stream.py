@@ -41,13 +41,16 @@ class Stream:
     """A thread's recorder state. `current()` gives the calling thread's.
 
     grad_enabled, inference   modes of gradients.modes, here so that one access serves all
+    site          call site that everything recorded is given, or None: the caller's. A backward
+                  pass sets it to the line whose gradient it records
     """
 
-    __slots__ = ("__weakref__", "grad_enabled", "inference", "segment")
+    __slots__ = ("__weakref__", "grad_enabled", "inference", "segment", "site")
 
     def __init__(self) -> None:
         self.grad_enabled = True
         self.inference = False
+        self.site: Any = None
         self.segment = new_segment(self)
         _STREAMS.add(self)
 

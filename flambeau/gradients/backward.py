@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from flambeau.engine.stream import current
 from flambeau.gradients import anomaly, hooks
 from flambeau.gradients.accumulate import accumulate
 from flambeau.gradients.graph import AccumulateGrad, Node, Output, conformed
@@ -131,6 +132,8 @@ class Pass:
     def run(self) -> None:
         """Walk from the seeded roots."""
         before = set_mode(self.create_graph)
+        recorder = current()
+        site_before = recorder.site
         entered = False
         try:
             order = self._discover()

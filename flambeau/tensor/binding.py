@@ -311,7 +311,7 @@ class Binding:
     def recorded(self, call: Call, signature: Signature) -> Any:
         """Record a call whose outputs are fresh, with its gradient."""
         current = stream.LOCAL.stream
-        site = callsite.site()
+        site = current.site or callsite.site()
         tensors = call.tensors
         if signature.fresh_outputs and signature.fresh_outputs[0].device is META:
             storages = [new_storage(layout) for layout in signature.fresh_outputs]

@@ -61,9 +61,11 @@ def unary(binding: Binding) -> Callable[..., Any]:
             records = segment.records
         place = input._place
         slot_in = place.slot if place.segment is segment else segment.touch(input)
-        frame = _getframe(1)
-        code = frame.f_code
-        site = _site() if _internal.get(code, True) else (code, frame.f_lasti)
+        site = local.site
+        if site is None:
+            frame = _getframe(1)
+            code = frame.f_code
+            site = _site() if _internal.get(code, True) else (code, frame.f_lasti)
         fresh = segment.fresh
         storage = Storage()
         storage.layout = layout = signature.out_layout
@@ -154,9 +156,11 @@ def binary_operator(binding: Binding, is_operator: bool = True) -> Callable[[Any
             records = segment.records
         place = input._place
         slot_in = place.slot if place.segment is segment else segment.touch(input)
-        frame = _getframe(1)
-        code = frame.f_code
-        site = _site() if _internal.get(code, True) else (code, frame.f_lasti)
+        site = local.site
+        if site is None:
+            frame = _getframe(1)
+            code = frame.f_code
+            site = _site() if _internal.get(code, True) else (code, frame.f_lasti)
         fresh = segment.fresh
         storage = Storage()
         storage.layout = layout = signature.out_layout

@@ -43,7 +43,7 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
     check_overlap(target, call.tensors[1:])
     operands = operands_of(binding, call)
     saved = gradient_record.prepare_inplace(binding.gradient_plan, operands, target)
-    site = callsite.site()
+    site = stream.LOCAL.stream.site or callsite.site()
     write(signature, call.tensors, tuple(call.numbers), site, (target,))
     gradient_record.bump(target, site)
     if saved is not None:
@@ -146,7 +146,7 @@ def write(
 
 def call_update(binding: Binding, call: Call, signature: Signature) -> None:
     """An operator that only updates what it is given."""
-    site = callsite.site()
+    site = stream.LOCAL.stream.site or callsite.site()
     targets = tuple([call.tensors[position] for position in signature.targets])
     write(signature, call.tensors, tuple(call.numbers), site, targets)
     for target in targets:
@@ -185,7 +185,7 @@ def call_out(
     signature = binding.signatures.setdefault(key, signature)
     for each in outs:
         check_overlap(each, call.tensors)
-    site = callsite.site()
+    site = stream.LOCAL.stream.site or callsite.site()
     write(signature, (*call.tensors, *outs), tuple(call.numbers), site, outs)
     for each in outs:
         gradient_record.bump(each, site)

@@ -1,0 +1,28 @@
+"""How flambeau words an error: torch's class and first sentence, then the help.
+
+Keeps     every user mistake raises torch's exception class with torch's first sentence first, so
+          that code and tests that match on it go on working; the help follows on lines of its own.
+Touches   nothing.
+Not here  the checks themselves."""
+
+from __future__ import annotations
+
+
+def helped(
+    message: str, *, given: str | None = None, expected: str | None = None, fix: str | None = None
+) -> str:
+    """torch's sentence with what was given, what was expected and what to change below it.
+
+    >>> print(helped("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", fix="use b.T"))
+    mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)
+      fix       use b.T
+    """
+    lines = [message]
+    for label, text in (("given", given), ("expected", expected), ("fix", fix)):
+        if text:
+            lines.append(f"  {label:<9} {text}")
+    return "\n".join(lines)
+
+
+class OutOfMemoryError(RuntimeError):
+    """torch.OutOfMemoryError: memory that cannot be had; nothing was written."""
