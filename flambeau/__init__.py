@@ -61,14 +61,17 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.forms": (
         "reshape", "max", "min", "where", "meshgrid", "einsum", "tensordot", "cartesian_prod",
         "combinations", "atleast_1d", "atleast_2d", "atleast_3d", "nonzero", "unique",
-        "unique_consecutive", "split", "chunk", "std", "var", "norm", "normal", "dropout",
+        "unique_consecutive", "split", "chunk", "std", "var", "norm", "dropout",
         "masked_select", "take_along_dim", "block_diag",
     ),
     "flambeau.tensor.printing": ("get_printoptions", "printoptions", "set_printoptions"),
     "flambeau.random": (
-        "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed",
-        "manual_seed", "multinomial", "poisson", "rand", "rand_like", "randint", "randint_like",
-        "randn", "randn_like", "randperm", "seed", "set_rng_state",
+        "Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed",
+        "set_rng_state",
+    ),
+    "flambeau.random.tensors": (
+        "bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
+        "randint_like", "randn", "randn_like", "randperm",
     ),
     "flambeau.autograd": (
         "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",

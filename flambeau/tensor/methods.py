@@ -299,16 +299,23 @@ CONVERSIONS: dict[str, dtype] = {
 
 # Methods of rooms that are imported when a program first uses one of them: method -> function.
 LATE: dict[str, dict[str, str]] = {
-    "fills": {
+    "random.tensors": {
+        name: name
+        for name in (
+            "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "geometric_",
+            "cauchy_", "log_normal_", "bernoulli", "multinomial",
+        )
+    },
+    "tensor.fills": {
         name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
     },
-    "printing": {"__repr__": "repr_of", "__format__": "format_of"},
-    "indexing": {"__getitem__": "getitem", "__setitem__": "setitem"},
+    "tensor.printing": {"__repr__": "repr_of", "__format__": "format_of"},
+    "tensor.indexing": {"__getitem__": "getitem", "__setitem__": "setitem"},
 }  # fmt: skip
 
 
 def _late_method(room: str, name: str) -> Callable[[], Any]:
-    return lambda: getattr(import_module(f"flambeau.tensor.{room}"), name)
+    return lambda: getattr(import_module(f"flambeau.{room}"), name)
 
 
 def _operator_method(name: str) -> Callable[[], Any]:
