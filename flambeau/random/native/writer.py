@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 
 Number = int | float
@@ -176,13 +175,13 @@ class Value:
         return self.writer.shuffle(first, first, [0] * lanes)
 
 
-@dataclass(frozen=True)
 class Variable:
     """A stack slot: `now` reads it, `set` writes it."""
 
-    writer: Function
-    type: str
-    address: Value
+    __slots__ = ("address", "type", "writer")
+
+    def __init__(self, writer: Function, type_name: str, address: Value) -> None:
+        self.writer, self.type, self.address = writer, type_name, address
 
     @property
     def now(self) -> Value:
@@ -356,12 +355,13 @@ class Function:
         self._label(f"left{number}")
 
 
-@dataclass(frozen=True)
 class Loop:
     """Exits of a `forever` loop."""
 
-    writer: Function
-    number: int
+    __slots__ = ("number", "writer")
+
+    def __init__(self, writer: Function, number: int) -> None:
+        self.writer, self.number = writer, number
 
     def leave_if(self, condition: Value) -> None:
         self._branch(condition, f"left{self.number}")
@@ -375,13 +375,13 @@ class Loop:
         self.writer._label(onward)
 
 
-@dataclass
 class Module:
-    """Functions that are compiled together; only those named public can be seen from outside."""
+    """Functions that are compiled together; only those not internal can be seen from outside."""
 
-    _functions: list[Function] = field(default_factory=list)
-    _results: dict[str, str] = field(default_factory=dict)
-    _heads: dict[str, None] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._functions: list[Function] = []
+        self._results: dict[str, str] = {}
+        self._heads: dict[str, None] = {}
 
     def function(
         self, name: str, parameters: Sequence[str], result: str = "void", is_internal: bool = True
@@ -390,9 +390,6 @@ class Module:
         self._functions.append(function)
         self._results[name] = result
         return function
-
-    def has(self, name: str) -> bool:
-        return name in self._results
 
     def result_of(self, name: str) -> str:
         return self._results[name]
