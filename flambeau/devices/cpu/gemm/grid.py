@@ -24,6 +24,8 @@ ALIGNMENT: Final = 64
 # second-level caches), and rows of A from which packing more than that pays.
 _IN_PLACE_BYTES: Final = {256: 256 << 10, 512: 768 << 10}
 _REUSED_ROWS: Final = 24
+# Tiles of a row of C from which a narrower last tile would save too little.
+_LONG_ROW: Final = 8
 # Rows of A up to which units do not share a packed B.
 _SHARED_ROWS: Final = 192
 # Bytes of B that one unit walks over again and again: half of a second-level cache.
@@ -61,6 +63,14 @@ def tile_of(product: Product, element: Element) -> tuple[int, int]:
     if element.accumulated == "i64":
         rows, vectors = min(rows, 4), min(vectors, 2)  # a 64-bit multiply takes several registers
     return rows, vectors
+
+
+def edge_vectors_of(n: int, vectors: int, lanes: int) -> int:
+    """Vectors of the last tile of a row; a narrower tile is worth its text in short rows only."""
+    edge = n % (vectors * lanes)
+    if not edge or n > _LONG_ROW * vectors * lanes:
+        return vectors
+    return -(-edge // lanes)
 
 
 def pack_kinds(product: Product, element: Element, rows: int) -> tuple[str, str]:

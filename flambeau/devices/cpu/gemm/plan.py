@@ -16,6 +16,7 @@ from flambeau.devices.cpu.gemm.elements import Element
 from flambeau.devices.cpu.gemm.grid import (
     ALIGNMENT,
     Grid,
+    edge_vectors_of,
     grid_of,
     is_vector_product,
     pack_kinds,
@@ -133,10 +134,9 @@ def _plan_part(
         pack_b = ""
     elif pack_b:
         b_panel *= round_up(min(grid.k_block, product.k), element.lanes)
-    edge = product.n % width
     shape = ProductClass(
         element.dtype, element.vector_bits, rows, vectors, product.m % rows,
-        -(-edge // element.lanes) if edge else vectors, pack_a, pack_b,
+        edge_vectors_of(product.n, vectors, element.lanes), pack_a, pack_b,
         product.c.column == element.n_bytes or product.n == 1, len(product.sizes),
     )  # fmt: skip
     name, text = product_kernel(shape)

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from flambeau.base.dtypes import dtype
 from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry
 from flambeau.devices.cpu.gemm.pack_text import pack_a_function, pack_b_function
-from flambeau.devices.cpu.gemm.tile_text import CONTEXT, tile_function
+from flambeau.devices.cpu.gemm.tile_text import CONTEXT, ragged_function, tile_function
 
 # Run-time words of a product kernel, in order; then for each batch dimension its size and the
 # byte strides of a, b and c.
@@ -245,7 +245,7 @@ def _columns_loop(
     lines.put(f"{p}_s = getelementptr i8, ptr {p}_t, i64 {words['sums_step']}")
     columns = lines.smaller(f"{p}_columns", width)
     operands = f"(ptr {a}, ptr {p}_b, ptr {p}_c, ptr {p}_t, i64 {columns}, ptr %context)"
-    if shape.edge_vectors != shape.vectors:
+    if shape.edge_vectors != shape.vectors and height == shape.rows:
         lines.put(f"{p}_is_narrow = icmp sle i64 {p}_columns, {shape.edge_vectors * element.lanes}")
         lines.put(f"br i1 {p}_is_narrow, label %{label}_narrow, label %{label}_wide")
         lines.label(f"{label}_narrow")
@@ -264,15 +264,13 @@ def _columns_loop(
 def product_kernel(shape: ProductClass) -> tuple[str, str]:
     """Name and module text of the kernel of a class of products."""
     element = Element(shape.dtype, shape.vector_bits)
-    # A tile of its own for each pair of heights and widths that occurs.
-    heights = {shape.rows, shape.edge_rows} - {0}
-    widths = {shape.vectors, shape.edge_vectors}
+    # The corner, which few units have, is a whole tile's width.
+    tiles = {(shape.rows, shape.vectors), (shape.rows, shape.edge_vectors)}
+    if shape.edge_rows:
+        tiles.add((shape.edge_rows, shape.vectors))
     parts = [element.declarations]
-    parts += [
-        tile_function(element, height, width, shape.is_c_contiguous)
-        for height in sorted(heights)
-        for width in sorted(widths)
-    ]
+    parts.append(ragged_function(element, shape.vectors, shape.is_c_contiguous))
+    parts += [tile_function(element, *tile, shape.is_c_contiguous) for tile in sorted(tiles)]
     if shape.pack_a:
         parts.append(pack_a_function(element, shape.pack_a, shape.rows))
     if shape.pack_b:

@@ -173,42 +173,62 @@ def _store_tile(
     for i, value in enumerate(values):
         target = lines.offset("%sums", i * lanes * n_bytes)
         lines.put(f"store {stored} {value}, ptr {target}, align {n_bytes}")
+    row_bytes = vectors * lanes * n_bytes
+    lines.put(
+        f"call fastcc void @put_ragged(ptr %sums, ptr %c, i64 {rows}, i64 %columns, "
+        f"i64 {row_bytes}, i64 {context['c_row']}, i64 {context['c_column']})"
+    )
+    lines.put("br label %done")
+    lines.label("done")
+    lines.put("ret void")
+
+
+def ragged_function(element: Element, vectors: int, is_c_contiguous: bool) -> str:
+    """`@put_ragged(from, c, rows, columns, row_bytes, c_row, c_column)`: the valid part of a tile
+    of at most `vectors` a row, spilled to scratch, to C."""
+    lines = Lines()
     lines.take("""\
+entry:
   br label %copy_row
 copy_row:
-  %cr = phi i64 [ 0, %ragged ], [ %ncr, %copied ]
-  %crp = phi ptr [ %c, %ragged ], [ %ncrp, %copied ]
-  %csp = phi ptr [ %sums, %ragged ], [ %ncsp, %copied ]""")
+  %i = phi i64 [ 0, %entry ], [ %ni, %copied ]
+  %from_row = phi ptr [ %from, %entry ], [ %nfrom_row, %copied ]
+  %to_row = phi ptr [ %c, %entry ], [ %nto_row, %copied ]""")
     if is_c_contiguous:
         _copy_run(lines, element, vectors)
     else:
-        _copy_elements(lines, element, context["c_column"])
-    lines.take(f"""\
+        _copy_elements(lines, element)
+    lines.take("""\
 copied:
-  %ncrp = getelementptr i8, ptr %crp, i64 {context["c_row"]}
-  %ncsp = getelementptr i8, ptr %csp, i64 {vectors * lanes * n_bytes}
-  %ncr = add i64 %cr, 1
-  %crmore = icmp slt i64 %ncr, {rows}
-  br i1 %crmore, label %copy_row, label %done
+  %nfrom_row = getelementptr i8, ptr %from_row, i64 %row_bytes
+  %nto_row = getelementptr i8, ptr %to_row, i64 %c_row
+  %ni = add i64 %i, 1
+  %more_rows = icmp slt i64 %ni, %rows
+  br i1 %more_rows, label %copy_row, label %done
 done:
   ret void""")
+    body = "\n".join(lines.text)
+    return (
+        "define internal fastcc void @put_ragged(ptr %from, ptr %c, i64 %rows, i64 %columns, "
+        f"i64 %row_bytes, i64 %c_row, i64 %c_column) nounwind {{\n{body}\n}}\n"
+    )
 
 
-def _copy_elements(lines: Lines, element: Element, column_step: str) -> None:
+def _copy_elements(lines: Lines, element: Element) -> None:
     """The valid part of a row of a tile, to columns that are not neighbours."""
     size = element.n_bytes
     lines.take(f"""\
   br label %copy
 copy:
-  %cj = phi i64 [ 0, %copy_row ], [ %ncj, %copy ]
-  %cjp = phi ptr [ %crp, %copy_row ], [ %ncjp, %copy ]
-  %from = getelementptr {element.stored}, ptr %csp, i64 %cj
-  %one = load {element.stored}, ptr %from, align {size}
-  store {element.stored} %one, ptr %cjp, align {size}
-  %ncjp = getelementptr i8, ptr %cjp, i64 {column_step}
-  %ncj = add i64 %cj, 1
-  %cmore = icmp slt i64 %ncj, %columns
-  br i1 %cmore, label %copy, label %copied""")
+  %j = phi i64 [ 0, %copy_row ], [ %nj, %copy ]
+  %to = phi ptr [ %to_row, %copy_row ], [ %nto, %copy ]
+  %at = getelementptr {element.stored}, ptr %from_row, i64 %j
+  %one = load {element.stored}, ptr %at, align {size}
+  store {element.stored} %one, ptr %to, align {size}
+  %nto = getelementptr i8, ptr %to, i64 %c_column
+  %nj = add i64 %j, 1
+  %more = icmp slt i64 %nj, %columns
+  br i1 %more, label %copy, label %copied""")
 
 
 def _copy_run(lines: Lines, element: Element, vectors: int) -> None:
@@ -228,8 +248,8 @@ def _copy_run(lines: Lines, element: Element, vectors: int) -> None:
         lines.put(f"br i1 {is_set}, label %do{piece}, label %{following}")
         lines.label(f"do{piece}")
         offset = lines.let(f"and i64 %columns, {-2 * piece}")  # larger pieces come before
-        source = lines.let(f"getelementptr {element.stored}, ptr %csp, i64 {offset}")
-        target = lines.let(f"getelementptr {element.stored}, ptr %crp, i64 {offset}")
+        source = lines.let(f"getelementptr {element.stored}, ptr %from_row, i64 {offset}")
+        target = lines.let(f"getelementptr {element.stored}, ptr %to_row, i64 {offset}")
         one = lines.let(f"load {kind}, ptr {source}, align {size}")
         lines.put(f"store {kind} {one}, ptr {target}, align {size}")
         lines.put(f"br label %{following}")
