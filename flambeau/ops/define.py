@@ -31,8 +31,8 @@ from flambeau.base.promotion import BOOL_RESULT, DEFAULT, INT_TO_FLOAT, SAME, Sc
 __all__ = [
     "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound", "Elementwise", "Inferred",
     "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand", "OptionalTensor",
-    "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "not_implemented",
-    "operator",
+    "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "check_floating", "not_implemented",
+    "operator", "type_name",
 ]  # fmt: skip
 
 # Kinds of operands, spelled as annotations; see Operator. An operand is a layout in inference, a
@@ -212,12 +212,22 @@ class Elementwise(Operator):
         return s.elementwise(self)  # type: ignore[no-any-return]
 
 
+def type_name(given: Any) -> str:
+    """torch's name of a dtype, or of a layout's, in messages: Float, Long ..."""
+    element: dtype = given if isinstance(given, dtype) else given.dtype
+    return promotion.SCALAR_TYPE_NAMES[element.name]
+
+
+def check_floating(kernel: str, given: Layout) -> None:
+    """Refuse what torch's kernel does not exist for."""
+    if not given.dtype.is_floating_point:
+        raise not_implemented(kernel, given.dtype)
+
+
 def not_implemented(kernel: str, given: dtype) -> NotImplementedError:
     """torch's error where a kernel does not exist for a dtype."""
-    name = promotion.SCALAR_TYPE_NAMES[given.name]
-    return NotImplementedError(
-        helped(f"\"{kernel}\" not implemented for '{name}'", fix="convert with .to(torch.float32)")
-    )
+    message = f"\"{kernel}\" not implemented for '{type_name(given)}'"
+    return NotImplementedError(helped(message, fix="convert with .to(torch.float32)"))
 
 
 class Reduction(Operator):

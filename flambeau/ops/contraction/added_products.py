@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from flambeau.base import shapes
+from flambeau.base import dtypes, promotion, shapes
+from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
-from flambeau.ops.contraction.matmul import cannot_multiply, check_dtypes
-from flambeau.ops.define import Number, Operator, operator
+from flambeau.ops.contraction.matmul import C_NAMES, cannot_multiply, check_dtypes
+from flambeau.ops.define import Inferred, Number, Operator, operator, type_name
 from flambeau.ops.elementwise.arithmetic import times
 
 
@@ -75,8 +76,13 @@ class AddMatrixProduct(AddedProduct):
                 raise RuntimeError(f"{name} must be a matrix, got {each.ndim}-D tensor")
         if mat1.shape[1] != mat2.shape[0]:
             raise cannot_multiply(*mat1.shape, *mat2.shape)
+        for name, one, other in (("self", input, mat2), ("mat1", mat1, mat2)):
+            if one.dtype is not other.dtype:
+                raise RuntimeError(
+                    f"{name} and mat2 must have the same dtype, but got {type_name(one)} and "
+                    f"{type_name(other)}"
+                )
         check_dtypes(mat1, mat2)
-        check_dtypes(input, mat1)
         shape = (mat1.shape[0], mat2.shape[1])
         check_added(input, shape)
         return contiguous(shape, input.dtype, shapes.common_device((input, mat1, mat2)))
@@ -120,8 +126,16 @@ class AddBatchProduct(AddedProduct):
                 f"[{batch1.shape[0]}, {batch1.shape[2]}] but got: "
                 f"[{batch2.shape[0]}, {batch2.shape[1]}]."
             )
-        check_dtypes(batch1, batch2)
-        check_dtypes(input, batch1)
+        if not input.dtype is batch1.dtype is batch2.dtype:
+            names = [C_NAMES[each.dtype.name] for each in (input, batch1, batch2)]
+            raise RuntimeError(
+                f"self and mat2 must have the same dtype, but got {type_name(input)} and "
+                f"{type_name(batch1 if input.dtype is not batch1.dtype else batch2)}"
+                if self.summed
+                else f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, "
+                f"batch2: {names[2]}"
+            )
+        check_dtypes(batch1, batch2, "addmm_impl_cpu_" if self.summed else "baddbmm")
         shape = (batch1.shape[1], batch2.shape[2])
         shape = shape if self.summed else (batch1.shape[0], *shape)
         check_added(input, shape)
@@ -185,8 +199,13 @@ class AddMatrixVector(AddedProduct):
                 f"size mismatch, got input ({input.n_elements}), mat "
                 f"({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})"
             )
-        check_dtypes(mat, vec)
-        check_dtypes(input, mat)
+        if not input.dtype is mat.dtype is vec.dtype:
+            names = [type_name(each) for each in (input, mat, vec)]
+            raise RuntimeError(
+                f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, "
+                f"and {names[2]}"
+            )
+        check_dtypes(mat, vec, "addmv_impl_cpu")
         device = shapes.common_device((input, mat, vec))
         return contiguous((mat.shape[0],), input.dtype, device)
 
@@ -215,20 +234,23 @@ class AddOuter(AddedProduct):
 
     def infer(
         self, input: Layout, vec1: Layout, vec2: Layout, *, beta: Number = 1, alpha: Number = 1
-    ) -> Layout:
+    ) -> Inferred:
         for name, each in (("vec1", vec1), ("vec2", vec2)):
             if each.ndim != 1:
                 raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {each.ndim}-D")
-        check_dtypes(vec1, vec2)
-        check_dtypes(input, vec1)
         shape = (vec1.shape[0], vec2.shape[0])
         check_added(input, shape)
-        return contiguous(shape, input.dtype, shapes.common_device((input, vec1, vec2)))
+        common = promotion.result_type((input, vec1, vec2))
+        out = contiguous(shape, common, shapes.common_device((input, vec1, vec2)))
+        return Inferred((out,), {"common": common})
 
-    def lower(self, b: Any, input: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    def lower(
+        self, b: Any, input: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any, common: dtype
+    ) -> Any:
         column, row = b.unsqueeze(vec1, 1), b.unsqueeze(vec2, 0)
-        product = b.map(lambda k, x, y: k.mul(x, y), column, row)
-        return b.convert(self.sum(b, input, product, beta, alpha), input.dtype)
+        compute = dtypes.uint8 if common is dtypes.bool_ else common.compute
+        product = b.map(lambda k, x, y: k.mul(x, y), column, row, compute=compute)
+        return b.convert(self.sum(b, b.convert(input, compute), product, beta, alpha), common)
 
     def vjp(
         self, t: Any, grad: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any, needs: Any

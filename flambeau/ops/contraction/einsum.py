@@ -99,7 +99,7 @@ class Einsum(Operator):
                 f"einsum(): output subscript {label} appears more than once in the output"
             )
         for each in operands[1:]:
-            check_dtypes(operands[0], each)
+            check_dtypes(operands[0], each, "bmm")
         shape = tuple(sizes[label] for label in result)
         return contiguous(shape, operands[0].dtype, shapes.common_device(operands))
 

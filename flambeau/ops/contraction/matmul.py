@@ -9,10 +9,19 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from flambeau.base import promotion, shapes, view_rules
+from flambeau.base import dtypes, promotion, shapes, view_rules
+from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
-from flambeau.ops.define import Operator, OptionalTensor, Tensor, operator
+from flambeau.ops.define import (
+    Inferred,
+    Operator,
+    OptionalTensor,
+    Tensor,
+    not_implemented,
+    operator,
+    type_name,
+)
 
 # torch's C++ names of dtypes in the errors of products.
 C_NAMES = {
@@ -22,16 +31,31 @@ C_NAMES = {
 }  # fmt: skip
 
 
-def check_dtypes(one: Layout, other: Layout) -> None:
-    """Products never promote."""
-    if one.dtype is not other.dtype:
+def check_dtypes(one: Layout, other: Layout, kernel: str = "addmm_impl_cpu_") -> None:
+    """Products never promote, and there is none of bool; `kernel` is torch's name for it."""
+    if one.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
+        raise not_implemented(kernel, one.dtype)
+    if one.dtype is other.dtype:
+        return
+    if kernel == "dot":
         raise RuntimeError(
-            helped(
-                "expected m1 and m2 to have the same dtype, but got: "
-                f"{C_NAMES[one.dtype.name]} != {C_NAMES[other.dtype.name]}",
-                fix=f"convert one with .to({one.dtype})",
-            )
+            "dot : expected both vectors to have same dtype, but found "
+            f"{type_name(one)} and {type_name(other)}"
         )
+    if kernel == "addmv_impl_cpu":
+        names = f"{type_name(other)}, {type_name(one)}, and {type_name(other)}"
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names}")
+    if kernel == "bmm":
+        if one.dtype is dtypes.bool_:
+            raise not_implemented(kernel, one.dtype)
+        raise RuntimeError(f"expected scalar type {type_name(one)} but found {type_name(other)}")
+    raise RuntimeError(
+        helped(
+            "expected m1 and m2 to have the same dtype, but got: "
+            f"{C_NAMES[one.dtype.name]} != {C_NAMES[other.dtype.name]}",
+            fix=f"convert one with .to({one.dtype})",
+        )
+    )
 
 
 def cannot_multiply(rows: int, inner: int, other_inner: int, columns: int) -> RuntimeError:
@@ -106,9 +130,7 @@ class BatchProduct(Operator):
                 "Expected size for first two dimensions of batch2 tensor to be: "
                 f"[{input.shape[0]}, {input.shape[2]}] but got: [{mat2.shape[0]}, {mat2.shape[1]}]."
             )
-        if input.dtype is not mat2.dtype:
-            one, other = (promotion.SCALAR_TYPE_NAMES[e.dtype.name] for e in (input, mat2))
-            raise RuntimeError(f"expected scalar type {one} but found {other}")
+        check_dtypes(input, mat2, "bmm")
         shape = (input.shape[0], input.shape[1], mat2.shape[2])
         return contiguous(shape, input.dtype, shapes.common_device((input, mat2)))
 
@@ -141,7 +163,7 @@ class Matmul(Operator):
         left = input.shape if input.ndim > 1 else (1, *input.shape)
         right = other.shape if other.ndim > 1 else (*other.shape, 1)
         self.check_inner(input, other, left, right)
-        check_dtypes(input, other)
+        check_dtypes(input, other, self.kernel(input, other))
         batch = shapes.broadcast_shapes(left[:-2], right[:-2])
         shape = (
             *batch,
@@ -149,6 +171,14 @@ class Matmul(Operator):
             *(right[-1:] if other.ndim > 1 else ()),
         )
         return contiguous(shape, input.dtype, shapes.common_device((input, other)))
+
+    def kernel(self, input: Layout, other: Layout) -> str:
+        """The product of torch's that takes these ranks, for errors."""
+        if input.ndim == 1 and other.ndim == 1:
+            return "dot"
+        if input.ndim > 1 and other.ndim == 1:
+            return "addmv_impl_cpu"
+        return "bmm" if other.ndim > 2 else "addmm_impl_cpu_"
 
     def check_inner(self, input: Layout, other: Layout, left: Any, right: Any) -> None:
         """Refuse inner sizes that differ, in the words of the product torch falls back on."""
@@ -239,7 +269,7 @@ class MatrixVector(Operator):
             raise RuntimeError(
                 f"size mismatch, got input ({rows}), mat ({rows}x{inner}), vec ({vec.shape[0]})"
             )
-        check_dtypes(input, vec)
+        check_dtypes(input, vec, "addmv_impl_cpu")
         return contiguous((rows,), input.dtype, shapes.common_device((input, vec)))
 
     def lower(self, b: Any, input: Any, vec: Any) -> Any:
@@ -266,11 +296,7 @@ class Dot(Operator):
             raise RuntimeError(
                 f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors"
             )
-        if input.dtype is not tensor.dtype:
-            one, other = (promotion.SCALAR_TYPE_NAMES[e.dtype.name] for e in (input, tensor))
-            raise RuntimeError(
-                f"dot : expected both vectors to have same dtype, but found {one} and {other}"
-            )
+        check_dtypes(input, tensor, "dot")
         if input.shape != tensor.shape:
             raise inconsistent_sizes(input, tensor)
         return contiguous((), input.dtype, shapes.common_device((input, tensor)))
@@ -292,7 +318,7 @@ class Outer(Operator):
 
     saved_for = {"input": ("vec2",), "vec2": ("input",)}
 
-    def infer(self, input: Layout, vec2: Layout) -> Layout:
+    def infer(self, input: Layout, vec2: Layout) -> Inferred:
         for name, each in (("self", input), ("vec2", vec2)):
             if each.ndim != 1:
                 raise RuntimeError(
@@ -300,12 +326,13 @@ class Outer(Operator):
                 )
         element = promotion.result_type((input, vec2))
         shape = (input.shape[0], vec2.shape[0])
-        return contiguous(shape, element, shapes.common_device((input, vec2)))
+        out = contiguous(shape, element, shapes.common_device((input, vec2)))
+        return Inferred((out,), {"common": element})
 
-    def lower(self, b: Any, input: Any, vec2: Any) -> Any:
-        element = b.outputs[0].dtype
+    def lower(self, b: Any, input: Any, vec2: Any, common: dtype) -> Any:
         left, right = b.unsqueeze(input, 1), b.unsqueeze(vec2, 0)
-        return b.map(lambda k, x, y: k.mul(x, y), left, right, compute=element.compute)
+        compute = dtypes.uint8 if common is dtypes.bool_ else common.compute
+        return b.map(lambda k, x, y: k.mul(x, y), left, right, compute=compute, dtype=common)
 
     def vjp(self, t: Any, grad: Any, input: Any, vec2: Any, needs: Any) -> Any:
         return (
@@ -336,13 +363,18 @@ class Linear(Operator):
         if inner != weight.shape[1]:
             raise cannot_multiply(rows, inner, weight.shape[1], weight.shape[0])
         given = [each for each in (input, weight, bias) if each is not None]
+        if bias is not None and input.dtype is not weight.dtype:
+            raise RuntimeError(
+                "mat1 and mat2 must have the same dtype, but got "
+                f"{type_name(input)} and {type_name(weight)}"
+            )
         check_dtypes(input, weight)
         shape = (*input.shape[:-1], weight.shape[0])
         if bias is not None:
             if bias.dtype is not input.dtype:
-                one, other = (promotion.SCALAR_TYPE_NAMES[e.dtype.name] for e in (input, bias))
                 raise RuntimeError(
-                    f"self and mat2 must have the same dtype, but got {one} and {other}"
+                    "self and mat2 must have the same dtype, but got "
+                    f"{type_name(bias)} and {type_name(weight)}"
                 )
             if shapes.broadcast_shapes(shape, bias.shape) != shape:
                 raise RuntimeError(

@@ -10,11 +10,7 @@ from typing import Any
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
-from flambeau.ops.define import Elementwise, Number, Tensor, operator
-
-
-class Activation(Elementwise):
-    """A function of one floating value; torch has it under nn.functional."""
+from flambeau.ops.define import INT_TO_FLOAT, Elementwise, Number, Tensor, not_implemented, operator
 
 
 @operator("relu", aliases=("nn.functional.relu",))
@@ -35,6 +31,10 @@ class Relu(Elementwise):
 @operator("threshold", function=True, methods=(), aliases=("nn.functional.threshold",))
 class Threshold(Elementwise):
     """x where above the threshold, else `value`."""
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise not_implemented("threshold_cpu", common)
 
     def formula(self, k: Any, input: Tensor, threshold: Number, value: Number) -> Any:
         return k.select(k.le(input, threshold), value, input)
@@ -66,6 +66,10 @@ class ThresholdBackward(Elementwise):
 @operator("relu6", function=False, aliases=("nn.functional.relu6",))
 class Relu6(Elementwise):
     """min(max(x, 0), 6)."""
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError("Bool inputs not supported for hardtanh")
 
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.min(k.max(input, 0), 6)
@@ -174,7 +178,7 @@ class HardShrink(Elementwise):
 class SoftShrink(Elementwise):
     """x moved by lambd towards 0, 0 between -lambd and lambd."""
 
-    floating_kernel = "softshrink_cpu"
+    floating_kernel = "softshrink_check"
 
     def formula(self, k: Any, input: Tensor, lambd: Number = 0.5) -> Any:
         below = k.select(k.lt(input, k.neg(lambd)), k.add(input, lambd), k.mul(input, 0.0))
@@ -191,6 +195,8 @@ class SoftShrink(Elementwise):
 class TanhShrink(Elementwise):
     """x - tanh(x)."""
 
+    promote = INT_TO_FLOAT
+
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.sub(input, k.tanh(input))
 
@@ -202,6 +208,8 @@ class TanhShrink(Elementwise):
 @operator("softsign", function=False, inplace=False, aliases=("nn.functional.softsign",))
 class SoftSign(Elementwise):
     """x / (1 + |x|)."""
+
+    promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.div(input, k.add(k.abs(input), 1))

@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
+from flambeau.base.promotion import BOOLEAN
 from flambeau.ops.define import (
     DEFAULT,
     INT_TO_FLOAT,
@@ -18,6 +19,7 @@ from flambeau.ops.define import (
     Number,
     Operand,
     Tensor,
+    check_floating,
     not_implemented,
     operator,
 )
@@ -40,6 +42,11 @@ def scaled_sum(k: Any, input: Any, other: Any, alpha: Any) -> Any:
     return k.add(input, k.mul(other, alpha))
 
 
+def is_bool(operand: Any) -> bool:
+    """Whether an operand, seen in inference, is a bool tensor or number."""
+    return operand is BOOLEAN or getattr(operand, "dtype", None) is dtypes.bool_
+
+
 @operator("add")
 class Add(Elementwise):
     """input + alpha * other."""
@@ -59,11 +66,17 @@ class Subtract(Elementwise):
 
     specials = {"alpha": (1,)}
 
-    def check(self, common: dtype) -> None:
-        if common is dtypes.bool_:
+    def validate(self, arguments: dict[str, Any]) -> None:
+        n_bools = sum(is_bool(arguments[name]) for name in ("input", "other"))
+        if n_bools == 2:
             raise RuntimeError(
                 "Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
                 "`^` or `logical_xor()` operator instead."
+            )
+        if n_bools:
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+                "trying to invert a mask, use the `~` or `logical_not()` operator instead."
             )
 
     def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
@@ -136,7 +149,9 @@ class Positive(Elementwise):
 class Absolute(Elementwise):
     """|input|."""
 
-    keeps_bool = True
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise not_implemented("abs_cpu", common)
 
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.abs(input) if k.dtype_of(input).is_signed else input
@@ -180,8 +195,13 @@ class Divide(Elementwise):
     def promoted(
         self, operands: tuple[Any, ...], attributes: dict[str, Any]
     ) -> tuple[dtype, dtype]:
-        rounded = attributes.get("rounding_mode") is not None
-        return promotion.promote(DEFAULT if rounded else INT_TO_FLOAT, operands, self.name)
+        mode = attributes.get("rounding_mode")
+        if mode is None:
+            return promotion.promote(INT_TO_FLOAT, operands, self.name)
+        common, result = promotion.promote(DEFAULT, operands, self.name)
+        if common is dtypes.bool_:
+            raise not_implemented(f"div_{mode}_cpu", common)
+        return common, result
 
     def formula(
         self, k: Any, input: Tensor, other: Operand, *, rounding_mode: str | None = None
@@ -251,6 +271,10 @@ def floor_quotient(k: Any, input: Any, other: Any) -> Any:
 @operator("floor_divide")
 class FloorDivide(Elementwise):
     """input // other, rounded down."""
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise not_implemented("div_floor_cpu", common)
 
     domain = {"other": (0.5, 2.0)}
     differentiable = False
@@ -365,7 +389,6 @@ class Lerp(Elementwise):
     """Point a share `weight` of the way from input to end; exact at weight 0 and 1."""
 
     promote = SAME
-    floating_kernel = "lerp_kernel"
     saved_for = {"input": ("weight",), "end": ("weight",), "weight": ("input", "end")}
 
     def validate(self, arguments: dict[str, Any]) -> None:
@@ -377,6 +400,8 @@ class Lerp(Elementwise):
                     f"expected dtype {_c_name(input.dtype)} for `{name}` but got dtype "
                     f"{_c_name(other.dtype)}"
                 )
+        kind = "tensor" if hasattr(arguments["weight"], "dtype") else "scalar"
+        check_floating(f"lerp_kernel_{kind}", input)
 
     def formula(self, k: Any, input: Tensor, end: Tensor, weight: Operand) -> Any:
         near = k.lt(k.abs(weight), 0.5)

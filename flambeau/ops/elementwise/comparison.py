@@ -19,6 +19,7 @@ from flambeau.ops.define import (
     Tensor,
     not_implemented,
     operator,
+    type_name,
 )
 
 
@@ -140,7 +141,7 @@ class IsClose(Elementwise):
     def validate(self, arguments: dict[str, Any]) -> None:
         input, other = arguments["input"], arguments["other"]
         if input.dtype is not other.dtype:
-            raise RuntimeError(f"{_name(input.dtype)} did not match {_name(other.dtype)}")
+            raise RuntimeError(f"{type_name(input)} did not match {type_name(other)}")
 
     def formula(
         self,
@@ -162,10 +163,6 @@ class IsClose(Elementwise):
         allowed = k.add(k.abs(k.mul(other, float(rtol))), float(atol))
         within = k.and_(k.lt(difference, float("inf")), k.le(difference, allowed))
         return k.or_(close, within)
-
-
-def _name(given: dtype) -> str:
-    return {"float32": "Float", "float64": "Double", "int64": "Long"}.get(given.name, given.name)
 
 
 @operator("maximum", inplace=False)
@@ -231,8 +228,15 @@ class Clamp(Elementwise):
     def validate(self, arguments: dict[str, Any]) -> None:
         if arguments.get("min") is None and arguments.get("max") is None:
             raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-        if arguments["input"].dtype is dtypes.bool_:
-            raise not_implemented("clamp_scalar_cpu", dtypes.bool_)
+
+    def promoted(
+        self, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> tuple[dtype, dtype]:
+        common, result = super().promoted(operands, attributes)
+        n_tensors = sum(hasattr(each, "dtype") for each in operands[1:])
+        if common is dtypes.bool_ and n_tensors != 1:  # one bound alone is a maximum or minimum
+            raise not_implemented("clamp_cpu" if n_tensors else "clamp_scalar_cpu", common)
+        return common, result
 
     def formula(
         self, k: Any, input: Tensor, min: OptionalOperand = None, max: OptionalOperand = None

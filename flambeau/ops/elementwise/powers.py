@@ -10,7 +10,14 @@ from typing import Any, Final
 
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
-from flambeau.ops.define import INT_TO_FLOAT, Elementwise, Operand, Tensor, operator
+from flambeau.ops.define import (
+    INT_TO_FLOAT,
+    Elementwise,
+    Operand,
+    Tensor,
+    not_implemented,
+    operator,
+)
 
 LN_2: Final = 0.6931471805599453
 LN_10: Final = 2.302585092994046
@@ -82,6 +89,10 @@ class Power(Elementwise):
 
     specials = {"exponent": (0, 0.5, 1, 2, 3, -0.5, -1, -2)}
     domain = {"input": (0.3, 2.0)}
+
+    def check(self, common: dtype) -> None:
+        if common is dtypes.bool_:
+            raise not_implemented("pow", common)
 
     def formula(self, k: Any, input: Operand, exponent: Operand) -> Any:
         if not k.dtype_of(exponent if isinstance(input, (int, float)) else input).is_floating_point:

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from flambeau.ops.define import Elementwise, Inferred, Number, Operator, Tensor, operator
+from flambeau.base import shapes
+from flambeau.base.layout import contiguous
+from flambeau.ops.define import (
+    Elementwise,
+    Inferred,
+    Number,
+    Operator,
+    Tensor,
+    check_floating,
+    operator,
+)
 
 ROOT_HALF: Final = 0.7071067811865476  # 1 / sqrt(2)
 TWO_OVER_ROOT_PI: Final = 1.1283791670955126
@@ -225,9 +235,6 @@ class Glu(Operator):
     """First half of a dim times the sigmoid of its second half."""
 
     def infer(self, input: Tensor, dim: int = -1) -> Inferred:
-        from flambeau.base import shapes
-        from flambeau.base.layout import contiguous
-
         if input.ndim == 0:
             raise RuntimeError("glu does not support 0-dimensional tensors")
         at = shapes.wrap_dim(dim, input.ndim)
@@ -235,6 +242,7 @@ class Glu(Operator):
             raise RuntimeError(
                 f"Halving dimension must be even, but dimension {at} is size {input.shape[at]}"
             )
+        check_floating("glu_cpu", input)
         shape = (*input.shape[:at], input.shape[at] // 2, *input.shape[at + 1 :])
         return Inferred((contiguous(shape, input.dtype, input.device),), {"dim": at})
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from flambeau.base import dtypes, promotion, shapes
+from flambeau.base import dtypes, shapes
 from flambeau.base.layout import Layout, layout
 from flambeau.ops.define import (
     Bound,
@@ -21,6 +21,7 @@ from flambeau.ops.define import (
     Tensor,
     Tensors,
     operator,
+    type_name,
 )
 from flambeau.ops.elementwise.arithmetic import times
 from flambeau.ops.indexing.gathers import (
@@ -53,7 +54,7 @@ class Scattering(Operator):
         if isinstance(src, Layout):
             if src.dtype is not input.dtype:
                 raise RuntimeError(
-                    f"{self.name}(): Expected self.dtype to be equal to src.dtype"
+                    "scatter(): Expected self.dtype to be equal to src.dtype"
                 )
             self.check_shapes(input, at, index, src)
         elif index.n_elements and max(index.ndim, 1) != max(input.ndim, 1):
@@ -164,20 +165,24 @@ class IndexWriting(Operator):
     """input with slices of source written (or added) at places `index` of a dim."""
 
     inplace = True
-    kernel = "scatter.put_rows"
+    adds = False
 
     def checked(self, input: Layout, dim: int, index: Layout, source: Layout) -> Inferred:
         """Layout and attributes; raises torch's errors."""
         if index.ndim > 1:
             raise IndexError(f"{self.name}(): Index is supposed to be a vector, but got dim: "
-                             f"{index.ndim} with type: {_name(index)} and size: "
+                             f"{index.ndim} with type: {type_name(index)} and size: "
                              f"{list(index.shape)}")  # fmt: skip
         check_index(index, f"{self.name}(): Expected dtype int32/int64 for index but got: "
-                           f"{_name(index)}")  # fmt: skip
+                           f"{type_name(index)}")  # fmt: skip
         if source.dtype is not input.dtype:
+            names = type_name(input), type_name(source)
             raise RuntimeError(
-                f"{self.name}(): self ({_name(input)}) and source ({_name(source)}) must have "
-                "the same scalar type"
+                f"index_add_(): self ({names[0]}) and source ({names[1]}) must have the same "
+                "scalar type"
+                if self.adds
+                else "index_copy_(): self and source expected to have the same dtype, but got "
+                f"(self) {names[0]} and (source) {names[1]}"
             )
         at = shapes.wrap_dim(dim, input.ndim)
         expected = (*input.shape[:at], index.n_elements, *input.shape[at + 1 :])
@@ -207,19 +212,16 @@ class IndexWriting(Operator):
         order = (dim, *[place for place in range(len(result.shape)) if place != dim])
         index = b.reshape(b.convert(index, dtypes.int64), (prod(index.shape),))
         rows, target = (b.permute(each, order) for each in (source, result))
-        b.kernel(self.kernel, (index, rows), (target,))
+        kernel = "scatter.add_rows" if self.adds else "scatter.put_rows"
+        b.kernel(kernel, (index, rows), (target,))
         return result if input.shape else b.reshape(result, ())
-
-
-def _name(given: Layout) -> str:
-    return promotion.SCALAR_TYPE_NAMES[given.dtype.name]
 
 
 @operator("index_add")
 class IndexAdd(IndexWriting):
     """input[index[i]] += alpha * source[i] along dim."""
 
-    kernel = "scatter.add_rows"
+    adds = True
     specials = {"alpha": (1,)}
 
     def infer(
@@ -229,11 +231,9 @@ class IndexAdd(IndexWriting):
 
     def lower(self, b: Any, input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
         if hasattr(alpha, "shape") or alpha != 1:
+            compute = dtypes.uint8 if source.dtype is dtypes.bool_ else source.dtype.compute
             source = b.map(
-                lambda k, x, a: k.mul(x, k.convert(a, k.dtype_of(x))),
-                source,
-                b.convert(alpha, source.dtype.compute) if hasattr(alpha, "shape") else alpha,
-                dtype=source.dtype,
+                lambda k, x, a: k.mul(x, a), source, alpha, compute=compute, dtype=source.dtype
             )
         return self.write_rows(b, input, dim, index, source)
 
@@ -343,7 +343,7 @@ class IndexPut(Operator):
         if values.dtype is not input.dtype:
             raise RuntimeError(
                 "Index put requires the source and destination dtypes match, got "
-                f"{_name(input)} for the destination and {_name(values)} for the source."
+                f"{type_name(input)} for the destination and {type_name(values)} for the source."
             )
         shape = self.values_shape(input, indices, chosen)
         if shapes.broadcast_shapes(shape, values.shape) != shape:

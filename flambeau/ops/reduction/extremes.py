@@ -11,7 +11,7 @@ from typing import Any
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
-from flambeau.ops.define import Inferred, Operator, Reduction, not_implemented, operator
+from flambeau.ops.define import Inferred, Operator, Reduction, operator
 from flambeau.ops.reduction.sums import kept, spread
 
 
@@ -200,7 +200,7 @@ class ArgExtreme(Reduction):
         self, input: Layout, dim: int | None = None, keepdim: bool = False
     ) -> Inferred:
         if input.dtype is dtypes.bool_:
-            raise not_implemented(f"{self.name}_cpu", input.dtype)
+            raise RuntimeError(f"{self.name}(): does not support bool input")
         if dim is None and input.n_elements == 0:
             raise IndexError(
                 f"{self.name}(): Expected reduction dim to be specified for input.numel() == 0. "

@@ -56,7 +56,8 @@ class Moment(Operator):
         if isinstance(dim, bool):  # the form var(input, unbiased)
             dim, unbiased = None, dim
         if not input.dtype.is_floating_point:
-            raise RuntimeError(f"{self.name} only support floating point and complex dtypes")
+            name = self.name if self.returns else "std and var"
+            raise RuntimeError(f"{name} only support floating point and complex dtypes")
         if correction is None:
             correction = 0 if unbiased is False else 1
         dims = shapes.reduced_dims(input, dim, self.name)

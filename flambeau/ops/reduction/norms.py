@@ -12,7 +12,7 @@ from typing import Any, Final
 from flambeau.base import shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
-from flambeau.ops.define import Inferred, Operator, operator
+from flambeau.ops.define import Inferred, Operator, operator, type_name
 from flambeau.ops.reduction.extremes import reduce_extreme
 from flambeau.ops.reduction.sums import kept
 
@@ -30,7 +30,7 @@ class VectorNorm(Operator):
         if not result.is_floating_point:
             raise RuntimeError(
                 "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                f"{result.name.replace('int64', 'Long').replace('int32', 'Int')}"
+                f"{type_name(result)}"
             )
         dims = shapes.reduced_dims(input, dim, self.name)
         if any(input.shape[each] == 0 for each in dims) and (order < 0 or order == INFINITY):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.base import dtypes, promotion, shapes
+from flambeau.base import dtypes, shapes
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import (
     Bound,
@@ -16,8 +16,9 @@ from flambeau.ops.define import (
     Operator,
     OptionalTensor,
     Tensor,
-    not_implemented,
+    check_floating,
     operator,
+    type_name,
 )
 from flambeau.ops.rows.losses import check_reduction, reduced
 from flambeau.ops.rows.softmax import log_softmax_of, softmax_of
@@ -29,12 +30,12 @@ def class_dim(ndim: int) -> int:
 
 
 def check_class_targets(
-    input: Layout, target: Layout, weight: Layout | None, *, name: str = "nll_loss"
+    input: Layout, target: Layout, weight: Layout | None
 ) -> tuple[int, ...]:
     """Shape of the losses; raises torch's errors."""
     if input.ndim == 0:
         raise ValueError(
-            f"Expected {2} or more dimensions (got {input.ndim})"
+            f"Expected 1 or more dimensions (got {input.ndim})"
         )
     at = class_dim(input.ndim)
     expected = (*input.shape[:at], *input.shape[at + 1 :])
@@ -55,11 +56,12 @@ def check_class_targets(
             f"Expected target size {list(expected)}, got {list(target.shape)}"
         )
     if target.dtype not in (dtypes.int64, dtypes.uint8):
-        got = promotion.SCALAR_TYPE_NAMES[target.dtype.name]
-        if input.ndim == 2 or input.ndim == 1:
-            raise RuntimeError(f"expected scalar type Long but found {got}")
-        raise RuntimeError(f"expected scalar type Long but found {got}")
+        raise RuntimeError(f"expected scalar type Long but found {type_name(target)}")
     n_classes = input.shape[at]
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {type_name(input)} but found {type_name(weight)}"
+        )
     if weight is not None and weight.shape != (n_classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {n_classes} classes or no classes "
@@ -68,8 +70,8 @@ def check_class_targets(
     return expected
 
 
-def class_bounds(input: Layout, ignore_index: int) -> list[Bound]:
-    """Targets in [0, classes); ignore_index is allowed too."""
+def class_bounds(input: Layout) -> list[Bound]:
+    """Targets in [0, classes); the engine is to leave ignored ones out."""
     n_classes = input.shape[class_dim(input.ndim)]
     return [
         ("target", 0, n_classes, lambda target: IndexError(f"Target {target} is out of bounds."))
@@ -112,15 +114,15 @@ class NegativeLogLikelihood(Operator):
         reduction: str = "mean",
     ) -> Inferred:
         check_reduction(reduction)
-        if not input.dtype.is_floating_point:
-            raise not_implemented("nll_loss_out_frame", input.dtype)
+        kernel = "nll_loss_out_frame" if input.ndim < 3 else "nll_loss2d_forward_out_frame"
+        check_floating(kernel, input)
         shape = check_class_targets(input, target, weight)
         device = shapes.common_device([e for e in (input, target, weight) if e is not None])
         out = contiguous(shape if reduction == "none" else (), input.dtype, device)
         return Inferred((out,), {"ignore_index": ignore_index, "reduction": reduction})
 
     def bounds(self, input: Layout, ignore_index: int = -100, **rest: Any) -> list[Bound]:
-        return class_bounds(input, ignore_index)
+        return class_bounds(input)
 
     def lower(
         self, b: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
@@ -209,17 +211,18 @@ class CrossEntropy(Operator):
         label_smoothing: float = 0.0,
     ) -> Inferred:
         check_reduction(reduction)
-        if not input.dtype.is_floating_point:
-            raise not_implemented("log_softmax_lastdim_kernel_impl", input.dtype)
         at = class_dim(input.ndim)
-        if target.shape == input.shape and target.dtype.is_floating_point:
+        if target.shape == input.shape and input.ndim:
+            if not target.dtype.is_floating_point:
+                raise RuntimeError(
+                    "Expected floating point type for target with class probabilities, got "
+                    f"{type_name(target)}"
+                )
             shape = (*input.shape[:at], *input.shape[at + 1 :])
-        elif target.shape == input.shape and input.ndim and target.dtype is not dtypes.int64:
-            got = promotion.SCALAR_TYPE_NAMES[target.dtype.name]
-            raise RuntimeError(
-                f"Expected floating point type for target with class probabilities, got {got}"
-            )
-        else:
+        check_floating(
+            f"log_softmax{'_lastdim' if at == input.ndim - 1 else ''}_kernel_impl", input
+        )
+        if target.shape != input.shape or not input.ndim:
             shape = check_class_targets(input, target, weight)
         if not 0 <= label_smoothing <= 1:
             raise RuntimeError(
@@ -237,7 +240,7 @@ class CrossEntropy(Operator):
         self, input: Layout, target: Layout, ignore_index: int = -100, **rest: Any
     ) -> list[Bound]:
         probabilities = target.shape == input.shape and target.dtype.is_floating_point
-        return [] if probabilities else class_bounds(input, ignore_index)
+        return [] if probabilities else class_bounds(input)
 
     def lower(
         self, b: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str,

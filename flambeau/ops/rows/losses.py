@@ -19,6 +19,7 @@ from flambeau.ops.define import (
     Tensor,
     not_implemented,
     operator,
+    type_name,
 )
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -55,15 +56,14 @@ class PlaceLoss(Operator):
     `slope(t, input, target, ...)` its derivative by the input."""
 
     out = False
-    symmetric: ClassVar[bool] = True  # a function of input - target
-    kernel: ClassVar[str] = ""
+    kernel: ClassVar[str] = ""  # torch's, for errors
 
     def checked(self, input: Layout, target: Layout, reduction: str, **attributes: Any) -> Inferred:
         """Layout and attributes; raises torch's errors."""
         check_reduction(reduction)
         element = promotion.result_type((input, target))
         if not element.is_floating_point:
-            raise not_implemented(self.kernel or f"{self.name}_cpu", element)
+            raise not_implemented(self.kernel, element)
         shape = shapes.broadcast_shapes(input.shape, target.shape)
         device = shapes.common_device((input, target))
         out = contiguous(shape if reduction == "none" else (), element, device)
@@ -102,6 +102,8 @@ class PlaceLoss(Operator):
 class MeanSquaredError(PlaceLoss):
     """(input - target)^2."""
 
+    kernel = "mse_cpu"
+
     def infer(self, input: Tensor, target: Tensor, reduction: str = "mean") -> Inferred:
         return self.checked(input, target, reduction)
 
@@ -124,6 +126,8 @@ class MeanSquaredError(PlaceLoss):
 class AbsoluteError(PlaceLoss):
     """|input - target|."""
 
+    kernel = "abs_cpu"
+
     def infer(self, input: Tensor, target: Tensor, reduction: str = "mean") -> Inferred:
         return self.checked(input, target, reduction)
 
@@ -145,6 +149,8 @@ class AbsoluteError(PlaceLoss):
 @operator("smooth_l1_loss", function=False, aliases=("nn.functional.smooth_l1_loss",))
 class SmoothAbsoluteError(PlaceLoss):
     """0.5 d^2 / beta where |d| < beta, |d| - 0.5 beta elsewhere; d = input - target."""
+
+    kernel = "smooth_l1_cpu"
 
     def infer(
         self, input: Tensor, target: Tensor, reduction: str = "mean", beta: Number = 1.0
@@ -178,6 +184,8 @@ class SmoothAbsoluteError(PlaceLoss):
 class Huber(PlaceLoss):
     """0.5 d^2 where |d| < delta, delta (|d| - 0.5 delta) elsewhere; d = input - target."""
 
+    kernel = "huber_cpu"
+
     def infer(
         self, input: Tensor, target: Tensor, reduction: str = "mean", delta: Number = 1.0
     ) -> Inferred:
@@ -210,6 +218,9 @@ class KullbackLeibler(PlaceLoss):
     def infer(
         self, input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False
     ) -> Inferred:
+        for each in (input, target):
+            if not each.dtype.is_floating_point:
+                raise RuntimeError("kl_div: Integral inputs not supported.")
         return self.checked(input, target, reduction, log_target=log_target)
 
     def loss(self, k: Any, input: Any, target: Any, **attributes: Any) -> Any:
@@ -258,6 +269,8 @@ class WeightedLoss(PlaceLoss):
 class BinaryCrossEntropy(WeightedLoss):
     """-(target * log(input) + (1 - target) * log(1 - input)), logarithms at least -100."""
 
+    kernel = "binary_cross_entropy"
+
     def infer(
         self, input: Tensor, target: Tensor, weight: OptionalTensor = None, reduction: str = "mean"
     ) -> Inferred:
@@ -266,6 +279,10 @@ class BinaryCrossEntropy(WeightedLoss):
                 f"Using a target size (torch.Size({list(target.shape)})) that is different to the "
                 f"input size (torch.Size({list(input.shape)})) is deprecated. Please ensure they "
                 "have the same size."
+            )
+        if input.dtype is not target.dtype:
+            raise RuntimeError(
+                f"Found dtype {type_name(target)} but expected {type_name(input)}"
             )
         return self.checked(input, target, reduction)
 
@@ -300,6 +317,8 @@ class BinaryCrossEntropy(WeightedLoss):
 @operator("binary_cross_entropy_with_logits", methods=(), out=False)
 class LogitsBinaryCrossEntropy(WeightedLoss):
     """binary_cross_entropy of sigmoid(input), without overflow."""
+
+    kernel = "log_sigmoid_cpu"
 
     def infer(
         self,

@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.base import shapes
+from flambeau.base import dtypes, shapes
 from flambeau.base.layout import Layout, contiguous
-from flambeau.ops.define import Inferred, Operator, OptionalTensor, Tensor, operator
+from flambeau.ops.define import (
+    Inferred,
+    Operator,
+    OptionalTensor,
+    Tensor,
+    check_floating,
+    operator,
+)
 from flambeau.ops.reduction.moments import centred, squares_about_mean
 from flambeau.ops.reduction.sums import n_reduced
 
@@ -37,6 +44,20 @@ def check_normalized_shape(name: str, input: Layout, shape: tuple[int, ...], **g
         )
 
 
+def check_parameters(kernel: str, input: Layout, *given: Layout | None) -> None:
+    """Parameters have the input's dtype, or float32 beside a half precision input."""
+    mixed = [each for each in given if each is not None and each.dtype is not input.dtype]
+    if mixed:
+        is_half = input.dtype.compute is not input.dtype
+        if not input.dtype.is_floating_point:
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+        if not is_half or any(each.dtype is not dtypes.float32 for each in mixed):
+            raise RuntimeError(
+                "mixed dtype (CPU): expect parameter to have scalar type of Float"
+            )
+    check_floating(kernel, input)
+
+
 def normalised(b: Any, input: Any, dims: Any, eps: float) -> tuple[Any, Any]:
     """((x - mean) / sqrt(var + eps), 1 / sqrt(var + eps)), in the compute dtype."""
     away, rest, _ = centred(b, input, dims)
@@ -52,9 +73,9 @@ def normalised(b: Any, input: Any, dims: Any, eps: float) -> tuple[Any, Any]:
 def affine(b: Any, value: Any, weight: Any, bias: Any) -> Any:
     """value * weight + bias, absent ones left out."""
     if weight is not None:
-        value = b.map(lambda k, x, w: k.mul(x, w), value, weight)
+        value = b.map(lambda k, x, w: k.mul(x, w), value, b.convert(weight, value.dtype))
     if bias is not None:
-        value = b.map(lambda k, x, y: k.add(x, y), value, bias)
+        value = b.map(lambda k, x, y: k.add(x, y), value, b.convert(bias, value.dtype))
     return value
 
 
@@ -89,6 +110,7 @@ class LayerNorm(Operator):
             (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         )
         check_normalized_shape(self.name, input, shape, weight=weight, bias=bias)
+        check_parameters("LayerNormKernelImpl", input, weight, bias)
         given = [each for each in (input, weight, bias) if each is not None]
         out = contiguous(input.shape, input.dtype, shapes.common_device(given))
         dims = tuple(range(input.ndim - len(shape), input.ndim))
@@ -157,7 +179,7 @@ class LayerNormBackward(Operator):
             zero = b.full(tuple(input.shape[dims[0] :]), 0.0, grad.dtype)
             return grad, zero, zero
         hat, scale = normalised(b, input, dims, eps)
-        inner = grad if weight is None else b.map(lambda k, g, w: k.mul(g, w), grad, weight)
+        inner = affine(b, grad, weight, None)
         into_input = normalised_gradient(b, inner, hat, scale, dims)
         product = b.map(lambda k, g, h: k.mul(g, h), grad, hat)
         if not outer:
@@ -185,6 +207,7 @@ class RootMeanSquareNorm(Operator):
             (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         )
         check_normalized_shape(self.name, input, shape, weight=weight)
+        check_floating("rms_norm", input)
         if eps is None:
             eps = _machine_epsilon(input)
         given = [each for each in (input, weight) if each is not None]
@@ -251,7 +274,7 @@ class RootMeanSquareNormBackward(Operator):
         if 0 in input.shape:
             return grad, b.full(tuple(input.shape[dims[0] :]), 0.0, grad.dtype)
         hat, scale = root_mean_square(b, b.convert(input, grad.dtype), dims, eps)
-        inner = grad if weight is None else b.map(lambda k, g, w: k.mul(g, w), grad, weight)
+        inner = affine(b, grad, weight, None)
         along = b.reduce("sum", b.map(lambda k, g, h: k.mul(g, h), inner, hat), dims, True)
         count = b.size_number(n_reduced(input.shape, dims), hat.dtype)
         into_input = b.map(
@@ -286,6 +309,7 @@ class BatchNormTrain(Operator):
     ) -> Inferred:
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+        check_parameters("batch_norm", input, weight, bias)
         n_values = input.n_elements // max(input.shape[1], 1)
         if n_values <= 1:
             raise ValueError(
@@ -381,6 +405,7 @@ class BatchNormEval(Operator):
         self, input: Tensor, mean: Tensor, var: Tensor, weight: OptionalTensor,
         bias: OptionalTensor, eps: float,
     ) -> Any:  # fmt: skip
+        check_parameters("batch_norm", input, mean, var, weight, bias)
         given = [each for each in (input, mean, var, weight, bias) if each is not None]
         for name, each in (("running_mean", mean), ("weight", weight), ("bias", bias)):
             if each is not None and each.n_elements != input.shape[1]:

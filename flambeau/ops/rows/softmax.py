@@ -46,8 +46,10 @@ class SoftmaxLike(Operator):
 
     def infer(self, input: Layout, dim: int, dtype: dtype | None = None) -> Inferred:
         result = dtype or input.dtype
+        is_last = not input.ndim or shapes.wrap_dim(dim, input.ndim) == input.ndim - 1
         if not result.is_floating_point:
-            raise not_implemented(f"{self.name}_lastdim_kernel_impl", result)
+            place = "_lastdim" if is_last else ""
+            raise not_implemented(f"{self.name}{place}_kernel_impl", result)
         at = (shapes.wrap_dim(dim, input.ndim),) if input.ndim else ()
         if not input.ndim:
             shapes.wrap_dim(dim, 0)
