@@ -534,7 +534,10 @@ def _row_fold(emitter: _Emitter, partials: _Partials, blocks: int) -> Kernel:
     accesses = [Access(leaf.dtype, "unit") for _, leaf, _ in partials.reduced]
     accesses += [emitter.access_of(n) for n in used]
     numbers = emitter.number_dtypes()
-    nest = Nest("rows", emitter.n_outer, tuple(accesses), (Phase(partials.folds(), stores),), numbers)
+    # A fold of partials is alone in its phase.
+    folds = partials.folds()
+    phases = [Phase((fold,)) for fold in folds[:-1]] + [Phase((folds[-1],), stores)]
+    nest = Nest("rows", emitter.n_outer, tuple(accesses), tuple(phases), numbers)
     words: list[Word] = [blocks, blocks, *emitter.sizes[: emitter.n_outer]]
     for _, leaf, slot in partials.reduced:
         size = leaf.dtype.itemsize
@@ -558,7 +561,8 @@ def _column_kernels(
     column_blocks = -(-inner // block)
     row_blocks = -(-reduced // loops.ROW_BLOCK)
     kinds = [v.reduction_kind for v in group.values if v.reduction is not None]
-    foldable = not any("arg" in kind for kind in kinds)
+    # Columns have one phase, and a fold of partials is alone in it.
+    foldable = len(kinds) == 1 and "arg" not in kinds[0]
     total_ns = rows * reduced * inner * element_ns
     if foldable and row_blocks > 1 and rows * column_blocks < FEW_ROWS and total_ns > 2 * CHUNK_NS:
         return _column_block_kernels(emitter, new_temporary, block, row_blocks)

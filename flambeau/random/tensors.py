@@ -18,8 +18,7 @@ from flambeau.gradients import record as gradient_record
 from flambeau.engine import callsite, stream
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import Generator, default_generator
-from flambeau.tensor import Tensor, functions
-from flambeau.tensor import creation
+from flambeau.tensor import Tensor, creation, functions, index_bounds
 from flambeau.tensor.inplace import check_writable
 
 Fill = Callable[[Generator, int, int, Layout], None]
@@ -166,7 +165,11 @@ def randint(*arguments: Any, **named: Any) -> Tensor:
         values = [low, named.pop("high"), *values]
     low, high, rest = _bounds("randint", values)
     size = named.pop("size", rest[0] if rest else ())
-    return _fresh((tuple(size),), "randint", named, _integers("randint", low, high), dtypes.int64)
+    fill = _integers("randint", low, high)
+    made = _fresh((tuple(size),), "randint", named, fill, dtypes.int64)
+    if made.dtype is dtypes.int64:
+        index_bounds.know(made, low, high - 1)
+    return made
 
 
 def randint_like(input: Tensor, *arguments: Any, **named: Any) -> Tensor:
@@ -193,7 +196,10 @@ def randperm(n: int, **named: Any) -> Tensor:
         creation.resize(out, contiguous((n,), out.dtype, out.device))
         out.copy_(made)
         return out  # type: ignore[no-any-return]
-    return made if element is dtypes.int64 else made.to(element)  # type: ignore[no-any-return]
+    if element is not dtypes.int64:
+        return made.to(element)  # type: ignore[no-any-return]
+    index_bounds.know(made, 0, max(n - 1, 0))
+    return made
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **named: Any) -> Tensor:

@@ -101,6 +101,7 @@ class Binding:
         self.n_positional = sum(not p.is_keyword for p in self.parameters)
         self.signatures: dict[tuple[Any, ...], Signature] = {}
         self.is_view = isinstance(operator, ViewOperator)
+        self.has_bounds = type(operator).bounds is not Operator.bounds
         self._plan: Any = None
 
     @property
@@ -313,6 +314,8 @@ class Binding:
         current = stream.LOCAL.stream
         site = current.site or callsite.site()
         tensors = call.tensors
+        if self.has_bounds:
+            self.check_bounds(call)
         if signature.fresh_outputs and signature.fresh_outputs[0].device is META:
             storages = [new_storage(layout) for layout in signature.fresh_outputs]
         else:
@@ -329,6 +332,8 @@ class Binding:
                     break
         if current.inference:
             self.mark_inference(result)
+        if len(outputs) == 1 and signature.out_layout.dtype.category == 1:
+            self._follow_bounds(call, outputs[0])
         if type(result) is tuple and self.operator.returns:
             return result_tuple(self.name, self.operator.returns, result)
         return result
@@ -336,6 +341,40 @@ class Binding:
     def mark_inference(self, result: Any) -> None:
         """Mark what was made in inference mode."""
         modes.mark_inference(result)
+
+    def _follow_bounds(self, call: Call, result: Tensor) -> None:
+        """Let the bounds of an integer result follow from its operands'."""
+        from flambeau.tensor import index_bounds
+
+        names = [parameter.name for parameter in self.parameters]
+        index_bounds.follow(self.name, dict(zip(names, call.values, strict=True)), result)
+
+    def check_bounds(self, call: Call) -> None:
+        """Raise the operator's error for index values outside their range, at this line."""
+        from flambeau.tensor import index_bounds
+
+        seen: dict[str, Any] = {}
+        tensors: dict[str, Tensor] = {}
+        for parameter, value in zip(self.parameters, call.values, strict=True):
+            name = parameter.name
+            if parameter.kind == "attribute":
+                seen[name] = _hashable(value)
+            elif parameter.kind == "Tensors":
+                seen[name] = tuple([each._layout for each in value])
+                tensors.update({f"{name}.{n}": each for n, each in enumerate(value)})
+            elif isinstance(value, Tensor):
+                seen[name] = value._layout
+                tensors[name] = value
+            else:
+                seen[name] = value
+        for name, low, high, error in self.operator.bounds(**seen):
+            index = tensors.get(name)
+            if index is not None:
+                found = index_bounds.first_outside(
+                    index, low, high, seen.get("ignore_index")
+                )
+                if found is not None:
+                    raise error(found)
 
     def attach(self, call: Call, signature: Signature, result: Any, site: Any) -> None:
         """Give the result its history."""

@@ -26,10 +26,14 @@ from flambeau.tensor.tensor import Tensor, new_tensor
 _ARRAY_CODES: Final = {"?": "b", "e": None}
 
 
+# Device of tensors made without one: what set_default_device sets.
+DEFAULT_DEVICE: Final = [CPU]
+
+
 def chosen_device(given: Any) -> Device:
     """The device asked for; torch's error where this build cannot have it."""
     if given is None:
-        return CPU
+        return DEFAULT_DEVICE[0]
     found = device(given)
     if found.type == "cpu":
         return found if found.index is None else CPU

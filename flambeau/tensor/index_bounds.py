@@ -33,8 +33,52 @@ def know(index: Tensor, lowest: int, highest: int) -> None:
     _KNOWN[storage] = (storage.version, lowest, highest)
 
 
-def first_outside(index: Tensor, low: int, high: int) -> int | None:
-    """The first value outside [low, high), or None. Runs what is pending on the index."""
+def known(index: Tensor) -> tuple[int, int] | None:
+    """Bounds noted for the storage as it is now, or None."""
+    found = _KNOWN.get(index._storage)
+    if found is None or found[0] != index._storage.version:
+        return None
+    return found[1], found[2]
+
+
+# Operators whose result holds values of these operands and no others.
+PASSED_ON: Final[dict[str, tuple[str, ...]]] = {
+    "cat": ("tensors",), "clone": ("input",), "contiguous_copy": ("input",),
+    "gather": ("input",), "index": ("input",), "index_select": ("input",), "repeat": ("input",),
+    "stack": ("tensors",), "take": ("input",), "take_along_dim": ("input",),
+    "flip": ("input",), "roll": ("input",),
+}  # fmt: skip
+
+
+def follow(name: str, arguments: dict[str, Any], result: Any) -> None:
+    """Note the bounds of an integer result that follow from how it was made."""
+    if name in ("argmax", "argmin"):
+        source, dim = arguments["input"], arguments.get("dim")
+        size = source._layout.n_elements if dim is None else source._layout.shape[dim]
+        know(result, 0, max(size - 1, 0))
+        return
+    sources: list[Tensor] = []
+    for operand in PASSED_ON.get(name, ()):
+        value = arguments[operand]
+        sources.extend(value if isinstance(value, tuple) else (value,))
+    ranges = [known(source) for source in sources]
+    if ranges and None not in ranges:
+        lowest = min(each[0] for each in ranges)  # type: ignore[index]
+        highest = max(each[1] for each in ranges)  # type: ignore[index]
+        know(result, lowest, highest)
+
+
+def first_outside(index: Tensor, low: int, high: int, ignored: int | None = None) -> int | None:
+    """The first value outside [low, high) other than `ignored`, or None. Runs what is pending on
+    the index where its bounds are not known."""
+    found = _first_outside(index, low, high)
+    if found is None or ignored is None or found != ignored:
+        return found
+    chosen = functions.masked_fill(index, index == ignored, low)
+    return _first_outside(chosen, low, high)
+
+
+def _first_outside(index: Tensor, low: int, high: int) -> int | None:
     layout = index._layout
     if not layout.n_elements or layout.device is META:
         return None

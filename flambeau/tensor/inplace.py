@@ -41,6 +41,8 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
         signature = _inplace_signature(binding, call, target._layout)
         binding.signatures[key] = signature
     check_overlap(target, call.tensors[1:])
+    if binding.has_bounds:
+        binding.check_bounds(call)
     operands = operands_of(binding, call)
     saved = gradient_record.prepare_inplace(binding.gradient_plan, operands, target)
     site = stream.LOCAL.stream.site or callsite.site()
@@ -185,6 +187,8 @@ def call_out(
     signature = binding.signatures.setdefault(key, signature)
     for each in outs:
         check_overlap(each, call.tensors)
+    if binding.has_bounds:
+        binding.check_bounds(call)
     site = stream.LOCAL.stream.site or callsite.site()
     write(signature, (*call.tensors, *outs), tuple(call.numbers), site, outs)
     for each in outs:
