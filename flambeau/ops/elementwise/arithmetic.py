@@ -1,6 +1,6 @@
 """Sums, products, quotients and their kin, element by element.
 
-Keeps     a fused multiply-add only where torch's kernel has one too (add and sub with alpha).
+Keeps     a fused multiply-add where torch's kernels have one too (alpha, addcmul, lerp).
 Touches   ops.define.
 Not here  powers and roots (powers.py), the integer-like rounding of quotients (division.py)."""
 
@@ -32,11 +32,8 @@ def times(tensor: Any, factor: float) -> Any:
 
 def scaled_sum(k: Any, input: Any, other: Any, alpha: Any) -> Any:
     """input + other * alpha, rounded once where floating."""
-    if isinstance(alpha, (int, float)):
-        if alpha == 1:
-            return k.add(input, other)
-        if alpha == -1:
-            return k.sub(input, other)
+    if isinstance(alpha, (int, float)) and alpha in (1, -1):
+        return k.add(input, other) if alpha == 1 else k.sub(input, other)
     if k.dtype_of(input).is_floating_point:
         return k.fma(other, alpha, input)
     return k.add(input, k.mul(other, alpha))
@@ -342,7 +339,7 @@ class AddProduct(Elementwise):
     def formula(
         self, k: Any, input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1
     ) -> Any:
-        return k.add(input, k.mul(tensor1 if value == 1 else k.mul(value, tensor1), tensor2))
+        return scaled_sum(k, input, tensor1 if value == 1 else k.mul(value, tensor1), tensor2)
 
     def vjp(self, t: Any, grad: Any, tensor1: Any, tensor2: Any, value: Any, needs: Any) -> Any:
         return (

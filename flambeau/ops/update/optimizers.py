@@ -133,7 +133,7 @@ class AdamUpdate(Update):
             mean = self.lerped(b, exp_avgs[position], gradient, one_minus_beta1)
             square = self.each(b, lambda k, v, f: k.mul(v, f), exp_avg_sqs[position], beta2)
             square = self.each(
-                b, lambda k, v, g, f: k.add(v, k.mul(k.mul(f, g), g)),
+                b, lambda k, v, g, f: k.fma(k.mul(f, g), g, v),
                 square, gradient, one_minus_beta2,
             )  # fmt: skip
             largest = square
@@ -202,7 +202,7 @@ class RmspropUpdate(Update):
             gradient = self.decayed(b, gradient, parameter, weight_decay)
             square = self.each(b, lambda k, v, f: k.mul(v, f), square_avgs[position], alpha)
             square = self.each(
-                b, lambda k, v, g, f: k.add(v, k.mul(k.mul(f, g), g)),
+                b, lambda k, v, g, f: k.fma(k.mul(f, g), g, v),
                 square, gradient, one_minus_alpha,
             )  # fmt: skip
             spread = square
@@ -212,7 +212,7 @@ class RmspropUpdate(Update):
                     grad_avgs[position], gradient, one_minus_alpha,
                 )  # fmt: skip
                 results[2].append(mean)
-                spread = self.each(b, lambda k, v, m: k.sub(v, k.mul(m, m)), square, mean)
+                spread = self.each(b, lambda k, v, m: k.fma(k.neg(m), m, v), square, mean)
             root = self.each(b, lambda k, v: k.sqrt(v), spread)
             root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
             if momentum_buffers:
@@ -260,7 +260,7 @@ class AdagradUpdate(Update):
             gradient = self.signed(b, gradients[position], maximize)
             gradient = self.decayed(b, gradient, parameter, weight_decay)
             total = self.each(
-                b, lambda k, s, g: k.add(s, k.mul(g, g)), state_sums[position], gradient
+                b, lambda k, s, g: k.fma(g, g, s), state_sums[position], gradient
             )
             root = self.each(b, lambda k, s: k.sqrt(s), total)
             root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
