@@ -24,6 +24,9 @@ class Device:
 
     __slots__ = ("index", "type")
 
+    type: str
+    index: int | None
+
     def __new__(cls, kind: object, index: int | None = None) -> Device:
         return device(kind, index)
 

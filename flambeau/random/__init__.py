@@ -8,7 +8,7 @@ from typing import Any
 
 from flambeau.base.devices import device
 from flambeau.base.errors import helped
-from flambeau.random.generator import Generator, default_generator
+from flambeau.random.generator import Generator, default_generator, set_state_conversion
 
 __all__ = [
     "Generator",
@@ -85,3 +85,27 @@ def fork_rng(
         yield
     finally:
         default_generator.set_state_bytes(saved)
+
+
+def _state_tensor(data: bytes) -> Any:
+    """A generator's state as torch shows it."""
+    from flambeau.base import dtypes
+    from flambeau.tensor import creation
+
+    return creation.from_bytes(data, (len(data),), dtypes.uint8)
+
+
+def _state_bytes(state: Any) -> bytes:
+    """Bytes of a state tensor; torch's TypeErrors for anything else."""
+    from flambeau.base import dtypes
+    from flambeau.tensor import Tensor, conversion
+
+    if isinstance(state, (bytes, bytearray)):
+        return bytes(state)
+    if not isinstance(state, Tensor) or state.dtype is not dtypes.uint8:
+        given = f"torch.{state.dtype}" if isinstance(state, Tensor) else type(state).__name__
+        raise TypeError(helped("expected a torch.ByteTensor", given=given))
+    return bytes(conversion.flat_values(state))
+
+
+set_state_conversion(_state_tensor, _state_bytes)

@@ -473,9 +473,3 @@ def log_normal_(
     """Fill with exponentials of normal draws."""
     fill = _sampled(fills_sampled.fill_log_normal, float(mean), float(std))
     return _fill_in_place(self, generator, fill)
-
-
-METHODS = (
-    uniform_, normal_, random_, bernoulli_, exponential_, geometric_, cauchy_, log_normal_,
-    bernoulli, multinomial,
-)  # fmt: skip
