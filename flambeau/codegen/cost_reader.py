@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.codegen.vocabulary import BUILDER, MATH_WORDS, Expression
 

@@ -91,8 +91,10 @@ def _alternating(errors: list[Any], count: int) -> list[int]:
             ends = (0, len(extrema) - 1)
             del extrema[min(ends, key=lambda e: abs(errors[extrema[e]]))]
         else:
-            pair = min(range(len(extrema) - 1),
-                       key=lambda i: max(abs(errors[extrema[i]]), abs(errors[extrema[i + 1]])))
+            pair = min(
+                range(len(extrema) - 1),
+                key=lambda i: max(abs(errors[extrema[i]]), abs(errors[extrema[i + 1]])),
+            )
             del extrema[pair : pair + 2]
     if len(extrema) < count:
         raise ArithmeticError("the exchange lost its alternation: a finer grid is needed")

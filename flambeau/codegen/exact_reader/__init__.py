@@ -96,7 +96,8 @@ def fraction_of(value: Any) -> Fraction:
     if isinstance(value, (int, float)):
         return Fraction(value)
     sign, mantissa, exponent, _ = value._mpf_
-    return (-1) ** sign * Fraction(int(mantissa)) * Fraction(2) ** exponent
+    size = Fraction(int(mantissa)) * Fraction(2) ** exponent
+    return -size if sign else size
 
 
 def last_place(value: Fraction, of: dtype) -> int:
@@ -120,7 +121,8 @@ def ulp_error(measured: float, exact: Any, of: dtype) -> float:
         return 0.0 if math.copysign(1, exact) == math.copysign(1, measured) else math.inf
     target = fraction_of(exact)
     unit = Fraction(2) ** (last_place(target, of) if target else _LEAST_EXPONENT[of])
-    return float(abs(Fraction(measured) - target) / unit)
+    distance = abs(Fraction(measured) - target) / unit
+    return float(distance) if distance < 2**1000 else math.inf
 
 
 def _converted(operand: Exact, result: dtype) -> Any:
@@ -153,8 +155,8 @@ def _wrapped(value: Any, of: dtype) -> Any:
 
 
 def _integer(word: str, values: list[Any], of: dtype) -> Any:
-    a = values[0]
-    b = values[1] if len(values) > 1 else None
+    a: Any = values[0]
+    b: Any = values[1] if len(values) > 1 else 0
     if word in ("shift_left", "shift_right", "shift_right_logical"):
         inside = 0 <= b < of.n_bits
         if word == "shift_left":

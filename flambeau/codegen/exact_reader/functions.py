@@ -64,7 +64,9 @@ def _zero(value: Any) -> float:
     return math.copysign(0.0, _sign(value))
 
 
-def _unary(at_zero: Any, at_inf: Any, at_minus_inf: Any, bad: Callable[[Any], Any] | None = None) -> Any:
+def _unary(
+    at_zero: Any, at_inf: Any, at_minus_inf: Any, bad: Callable[[Any], Any] | None = None
+) -> Any:
     """Special values of a function of one number; "same" is the argument itself."""
 
     def special(x: Any) -> Any:
@@ -99,10 +101,9 @@ def _outside_one(at_one: Any) -> Callable[[Any], Any]:
 
 def _add(a: Any, b: Any) -> Any:
     if isinstance(a, float) and isinstance(b, float):
-        total = a + b
-        # Exact zeros with their sign, infinities and NaN.
-        return total if not math.isfinite(total) and not (math.isfinite(a) and math.isfinite(b)) \
-            or (a == 0 and b == 0) or a == -b else None
+        # Zeros with their sign, infinities and NaN are exact; what merely overflows is not.
+        exact = a == -b or not (math.isfinite(a) and math.isfinite(b)) or (a == 0 and b == 0)
+        return a + b if exact else None
     if _is_nan(a) or _is_nan(b):
         return NAN
     return INF if INF in (a, b) else -INF if -INF in (a, b) else None
@@ -162,7 +163,14 @@ def _pow(x: Any, y: Any) -> Any:
 def _atan2(y: Any, x: Any) -> Any:
     if _is_nan(x) or _is_nan(y):
         return NAN
-    return _zero(y) if _is_zero(y) and _sign(x) > 0 else None
+    if not _is_zero(y):
+        return None
+    if _sign(x) > 0:
+        return _zero(y)
+    import mpmath
+
+    with mpmath.workdps(80):
+        return _sign(y) * +mpmath.pi
 
 
 def _fmod(x: Any, y: Any) -> Any:

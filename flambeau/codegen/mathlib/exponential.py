@@ -31,9 +31,7 @@ def exp_float32(k: Any, x: Any) -> Any:
     """Below -104.5 all is 0, above 89.5 all is inf: the range keeps n inside two powers."""
     x = clamp(k, x, -104.5, 89.5)
     n, shifted = parts.nearest_multiple(k, x, parts.LOG2E, 254)
-    r = k.fma(n, -parts.LN2_LOW_32, k.fma(n, -parts.LN2_HIGH_32, x))
-    u = k.fma(k.mul(r, r), parts.horner(k, r, table.EXP_32), r)
-    return _scaled(k, k.add(u, 1.0), shifted)
+    return _scaled(k, parts.exp_reduced_32(k, x, n), shifted)
 
 
 def exp_float64(k: Any, x: Any) -> Any:

@@ -14,9 +14,7 @@ from typing import Any, Final
 
 from flambeau.base import dtypes
 from flambeau.codegen.mathlib import coefficients as table
-from flambeau.codegen.mathlib import exponential
-from flambeau.codegen.mathlib import parts
-from flambeau.codegen.mathlib import trigonometric
+from flambeau.codegen.mathlib import exponential, parts, trigonometric
 from flambeau.codegen.mathlib.parts import INF, NAN
 
 PI: Final = 3.141592653589793

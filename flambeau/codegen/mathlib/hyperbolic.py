@@ -12,8 +12,7 @@ from typing import Any
 
 from flambeau.base import dtypes
 from flambeau.codegen.mathlib import coefficients as table
-from flambeau.codegen.mathlib import exponential
-from flambeau.codegen.mathlib import parts
+from flambeau.codegen.mathlib import exponential, parts
 from flambeau.codegen.mathlib.parts import INF, NAN, at_most, clamp
 
 

@@ -133,6 +133,13 @@ def two_powers(k: Any, shifted: Any) -> tuple[Any, Any]:
     return k.bitcast(first, kind), k.bitcast(second, kind)
 
 
+def exp_reduced_32(k: Any, x: Any, n: Any) -> Any:
+    """e^(x - n log 2), float32. The last steps are 1 + r (1 + r p): each rounding is small
+    beside the next."""
+    r = k.fma(n, -LN2_LOW_32, k.fma(n, -LN2_HIGH_32, x))
+    return horner(k, r, (1.0, 1.0, *table.EXP_32))
+
+
 def exp_light(k: Any, x: Any, scale: float = 1.0) -> tuple[Any, Any]:
     """(2^n, u) with e^(scale x) = 2^n (1 + u), 32 good bits in u; float64, |n| < 1023.
 
@@ -227,5 +234,4 @@ def log_pair(k: Any, f: Any) -> tuple[Any, Any]:
 def log_special(k: Any, x: Any, result: Any) -> Any:
     """Result of a logarithm with inf and NaN passed on, -inf at 0, NaN below."""
     result = k.select(k.lt(x, INF), result, x)
-    below = k.select(k.eq(x, 0.0), -INF, k.select(k.lt(x, 0.0), NAN, result))
-    return below
+    return k.select(k.eq(x, 0.0), -INF, k.select(k.lt(x, 0.0), NAN, result))

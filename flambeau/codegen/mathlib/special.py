@@ -26,10 +26,8 @@ def erf_float32(k: Any, x: Any) -> Any:
     t = at_most(k, k.abs(x), 3.93)
     power = k.fma(parts.horner(k, t, table.ERF_TAIL_32), t, k.neg(t))
     n, shifted = parts.nearest_multiple(k, power, parts.LOG2E, 127)
-    r = k.fma(n, -parts.LN2_LOW_32, k.fma(n, -parts.LN2_HIGH_32, power))
-    u = k.fma(k.mul(r, r), parts.horner(k, r, table.EXP_32), r)
     scale = k.bitcast(k.shift_left(k.bitcast(shifted, dtypes.int32), 23), dtypes.float32)
-    large = k.sub(1.0, k.fma(scale, u, scale))
+    large = k.fma(k.neg(scale), parts.exp_reduced_32(k, power, n), 1.0)
     small = k.fma(parts.horner(k, k.mul(x, x), table.ERF_32), x, x)
     return k.select(k.gt(t, 0.9277), k.copysign(large, x), small)
 
@@ -92,9 +90,7 @@ def erf_float64(k: Any, x: Any) -> Any:
     return k.select(k.lt(t, BORDER), small, k.copysign(large, x))
 
 
-def _erfinv_light(
-    k: Any, x: Any, tail: tuple[float, ...], centre: float
-) -> Any:
+def _erfinv_light(k: Any, x: Any, tail: tuple[float, ...], centre: float) -> Any:
     """erfinv(x) for |x| < 1, 30 good bits in the middle, those of `tail` in the tails."""
     m = k.abs(x)
     w = k.neg(parts.log_light(k, k.mul(k.sub(1.0, m), k.add(m, 1.0))))
