@@ -9,6 +9,7 @@ Not here  the plan and its run (run.py), recording the common shapes of operator
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import weakref
@@ -165,5 +166,18 @@ def record(
     return made
 
 
+def _before_fork() -> None:
+    """A child starts with nothing pending: it has no other thread to finish their work."""
+    run.LOCK.acquire()
+    flush_all("a fork")
+
+
+def _after_fork() -> None:
+    run.LOCK.release()
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+)
 run.install(new_segment)
 external.install_recorder(record, run.flush)

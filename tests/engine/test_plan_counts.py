@@ -1,0 +1,114 @@
+"""Counting: what is planned, compiled, allocated and kept when programs repeat themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as torch
+from flambeau.debug import counts
+
+
+def _step(x: Any, w: Any) -> Any:
+    y = torch.tanh(x @ w) * 2.0
+    loss = ((y - 1.0) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+    w.grad = None
+    return loss.item()
+
+
+def test_nothing_is_planned_or_compiled_once_a_loop_has_settled() -> None:
+    x, w = torch.randn(8, 4), torch.randn(4, 3, requires_grad=True)
+    for _ in range(3):
+        _step(x, w)
+    with counts() as seen:
+        for _ in range(5):
+            _step(x, w)
+    assert (seen.segments_planned, seen.kernels_compiled) == (0, 0)
+    assert seen.segments_flushed >= 5
+
+
+def test_a_new_batch_size_compiles_nothing() -> None:
+    w = torch.randn(4, 3, requires_grad=True)
+    for size in (16, 24, 40):
+        _step(torch.randn(size, 4), w)
+    with counts() as seen:
+        _step(torch.randn(56, 4), w)
+    assert seen.kernels_compiled == 0
+
+
+def test_indexing_in_a_loop_makes_few_plans() -> None:
+    x = torch.randn(1000, 4)
+    total = 0.0
+    with counts() as seen:
+        for i in range(1000):
+            total += (x[i] * 2).sum().item()
+    assert seen.segments_planned <= 2
+    assert abs(total - 2 * x.sum().item()) < 1e-2
+
+
+def test_a_changing_number_makes_few_plans() -> None:
+    x = torch.randn(16)
+    with counts() as seen:
+        for i in range(100):
+            (x * (0.1 + i)).tolist()
+    assert seen.segments_planned <= 2
+
+
+def test_a_million_operators_without_a_sync_keep_memory_bounded() -> None:
+    x = torch.zeros(4)
+    with counts() as seen:
+        for _ in range(100_000):
+            x = x + 1.0
+    assert x.tolist() == [100_000.0] * 4
+    assert seen.segments_flushed >= 100_000 // 2048
+    assert seen.peak_bytes < 1 << 16
+
+
+def test_intermediates_of_a_chain_are_never_in_memory() -> None:
+    x = torch.randn(100_000)
+    x.tolist()
+    with counts() as seen:
+        y = ((x * 2 + 1).tanh() * 3).exp()
+    assert seen.kernels_launched == 1
+    assert seen.peak_bytes < 2 * y.nbytes
+    assert seen.allocations <= 2
+
+
+def test_row_kernels_are_one_kernel() -> None:
+    x = torch.randn(64, 100)
+    w, b = torch.randn(100), torch.randn(100)
+    for function in (
+        lambda: torch.softmax(x, -1),
+        lambda: torch.log_softmax(x, -1),
+        lambda: torch.nn.functional.layer_norm(x, (100,), w, b),
+    ):
+        function().tolist()
+        with counts() as seen:
+            function()
+            torch.zeros(0)
+        assert seen.kernels_launched == 0  # nobody holds the result: nothing is computed
+        with counts() as seen:
+            kept = function()
+        assert kept.shape == (64, 100)
+        assert seen.kernels_launched == 1
+
+
+def test_what_nobody_reads_is_not_computed() -> None:
+    x = torch.randn(1000)
+    x.tolist()
+    with counts() as seen:
+        torch.exp(x)
+    assert seen.kernels_launched == 0
+
+
+def test_big_inputs_that_only_the_segment_holds_are_let_go() -> None:
+    total = torch.zeros(())
+    with counts() as seen:
+        for _ in range(20):
+            big = torch.ones(20_000_000)
+            total += big.sum()
+            del big
+    assert total.item() == 20 * 20_000_000
+    assert seen.peak_bytes < 400_000_000
