@@ -201,19 +201,28 @@ def vector_function(lines: Lines) -> str:
     )
 
 
-def batch_entry(
-    lines: Lines, batch: str, n_batch: int, first_word: int, pointers: tuple[str, ...]
+def batch_indices(
+    lines: Lines, batch: str, n_batch: int, first_word: int, n_words: int
 ) -> list[str]:
-    """Operands of entry number `batch`: each batch dimension has, from word `first_word` of %args
-    on, its size and a byte stride for each operand."""
-    moved = list(pointers)
-    n_words = 1 + len(pointers)
+    """Indices of entry number `batch`: each batch dimension has `n_words` words of %args, from
+    number `first_word` on, the first being its size."""
+    indices: list[str] = []
     for d in reversed(range(n_batch)):
-        at = [lines.offset("%args", 8 * (first_word + n_words * d + i)) for i in range(n_words)]
-        size, *strides = (lines.let(f"load i64, ptr {each}") for each in at)
-        index = lines.let(f"srem i64 {batch}, {size}")
+        size = lines.let(f"load i64, ptr {lines.offset('%args', 8 * (first_word + n_words * d))}")
+        indices.insert(0, lines.let(f"srem i64 {batch}, {size}"))
         batch = lines.let(f"sdiv i64 {batch}, {size}")
-        for i, stride in enumerate(strides):
+    return indices
+
+
+def batch_entry(
+    lines: Lines, indices: list[str], first_word: int, pointers: tuple[str, ...]
+) -> list[str]:
+    """Operands at `indices`: after its size, each batch dimension has a stride for each."""
+    moved = list(pointers)
+    for d, index in enumerate(indices):
+        for i in range(len(pointers)):
+            word = first_word + (1 + len(pointers)) * d + 1 + i
+            stride = lines.let(f"load i64, ptr {lines.offset('%args', 8 * word)}")
             moved[i] = lines.offset(moved[i], lines.let(f"mul i64 {index}, {stride}"))
     return moved
 

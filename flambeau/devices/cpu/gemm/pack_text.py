@@ -22,7 +22,7 @@ from hashlib import sha256
 from typing import Final
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry
+from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry, batch_indices
 
 # Words of a packing step, in order; then for each batch dimension its size, source and target
 # strides. A unit is a block of rows of A, or of columns of B, of one batch entry: `count` of them
@@ -341,8 +341,9 @@ def pack_kernel(
     lines.put("%u = phi i64 [ %begin, %entry ], [ %nu, %unit ]")
     batch = lines.let(f"sdiv i64 %u, {words['n_blocks']}")
     block = lines.let(f"srem i64 %u, {words['n_blocks']}")
+    indices = batch_indices(lines, batch, n_batch, len(PACK_WORDS), 3)
     source, target = batch_entry(
-        lines, batch, n_batch, len(PACK_WORDS), (words["source"], words["target"])
+        lines, indices, len(PACK_WORDS), (words["source"], words["target"])
     )
     first = lines.let(f"mul i64 {block}, {words['block']}")
     left = lines.let(f"sub i64 {words['count']}, {first}")

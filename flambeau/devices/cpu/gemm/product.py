@@ -14,10 +14,41 @@ from flambeau.base.dtypes import dtype
 
 
 class Operand(NamedTuple):
-    """An argument known when the plan is bound: an address "a", "b", "c" or "workspace" + bytes."""
+    """An argument known when the plan is bound: an address "a", "b", "c" or "workspace" + bytes,
+    or any name that an epilogue's words have, and "epilogue"."""
 
     name: str
     n_bytes: int = 0
+
+
+class Pointer(NamedTuple):
+    """A word of an epilogue that points into a matrix as large as C: its byte strides, as those
+    of C are given; 0 along what it does not depend on."""
+
+    word: int
+    batch: int | tuple[int, ...]
+    row: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """A map over the elements of C, run on each block of C while the cache still has it.
+
+    The map is the kernel of a nest of kind "rows" that reduces nothing, with one outer dimension,
+    the rows; its inner dimension are the columns. Its address is Operand("epilogue").
+    words           its arguments; the units set the first three (sizes) and what `pointers` say
+    c_word          the pointer it reads C through, a "unit" access; the stride of rows follows
+    pointers        its other pointers; words[word] is where element (0, 0) of entry 0 lies
+    is_c_kept       C is wanted in memory too; otherwise no more than a block of it ever exists
+    scratch_bytes   what the map needs for itself
+    """
+
+    words: tuple[int | Operand, ...]
+    c_word: int
+    pointers: tuple[Pointer, ...]
+    is_c_kept: bool = False
+    scratch_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +88,7 @@ class Matrix(NamedTuple):
 
 
 class Product(NamedTuple):
-    """C = A B for every batch entry."""
+    """C = A B for every batch entry; `others` are what an epilogue reads and writes beside C."""
 
     sizes: tuple[int, ...]
     m: int
@@ -66,20 +97,28 @@ class Product(NamedTuple):
     a: Matrix
     b: Matrix
     c: Matrix
+    others: tuple[Matrix, ...] = ()
 
     def swapped(self) -> Product:
         """The transposed product, which computes the same elements from the same fma."""
         return self._replace(
-            m=self.n, n=self.m, a=self.b.transposed(), b=self.a.transposed(), c=self.c.transposed()
-        )
+            m=self.n, n=self.m, a=self.b.transposed(), b=self.a.transposed(),
+            c=self.c.transposed(), others=tuple(each.transposed() for each in self.others),
+        )  # fmt: skip
+
+    def with_matrices(self, matrices: list[Matrix]) -> Product:
+        """The same product of matrices (a, b, c, *others) that lie elsewhere."""
+        a, b, c, *others = matrices
+        return self._replace(a=a, b=b, c=c, others=tuple(others))
 
 
 def merged(product: Product) -> Product:
     """Fewer batch dimensions: those of size 1 go, neighbours that are one in memory join, and one
     over which an operand does not change becomes part of the other's rows or columns."""
     keep = [d for d, size in enumerate(product.sizes) if size > 1]
+    matrices = [product.a, product.b, product.c, *product.others]
     sizes = [product.sizes[d] for d in keep]
-    strides = [[each.batch[d] for d in keep] for each in (product.a, product.b, product.c)]
+    strides = [[each.batch[d] for d in keep] for each in matrices]
     d = len(sizes) - 1
     while d > 0:
         if all(each[d - 1] == each[d] * sizes[d] for each in strides):
@@ -87,33 +126,46 @@ def merged(product: Product) -> Product:
             for each in strides:
                 each[d - 1] = each.pop(d)
         d -= 1
-    a, b, c = (
-        each._replace(batch=tuple(steps))
-        for each, steps in zip((product.a, product.b, product.c), strides, strict=True)
-    )
-    product = product._replace(sizes=tuple(sizes), a=a, b=b, c=c)
-    if sizes:
-        inner, m, n = sizes[-1], product.m, product.n
-        if b.batch[-1] == 0 and a.batch[-1] == m * a.row and c.batch[-1] == m * c.row:
-            return _without_last(product)._replace(m=m * inner)
-        if a.batch[-1] == 0 and b.batch[-1] == n * b.column and c.batch[-1] == n * c.column:
-            return _without_last(product)._replace(n=n * inner)
-    return product
+    matrices = [
+        each._replace(batch=tuple(steps)) for each, steps in zip(matrices, strides, strict=True)
+    ]
+    product = product.with_matrices(matrices)._replace(sizes=tuple(sizes))
+    if not sizes:
+        return product
+    rows = _joined(product)
+    if rows is not None:
+        return rows
+    columns = _joined(product.swapped())
+    return product if columns is None else columns.swapped()
 
 
-def _without_last(product: Product) -> Product:
-    a, b, c = (each._replace(batch=each.batch[:-1]) for each in (product.a, product.b, product.c))
-    return product._replace(sizes=product.sizes[:-1], a=a, b=b, c=c)
+def _joined(product: Product) -> Product | None:
+    """The last batch dimension as more rows, where B does not change along it and the rows of the
+    others go on from entry to entry; None elsewhere."""
+    if product.b.batch[-1] != 0:
+        return None
+    matrices = []
+    for each in (product.a, product.b, product.c, *product.others):
+        batch, last = each.batch[:-1], each.batch[-1]
+        if each is product.b:
+            matrices.append(each._replace(batch=batch))
+        elif product.m == 1 or last == product.m * each.row:
+            row = last if product.m == 1 else each.row
+            matrices.append(each._replace(batch=batch, row=row))
+        else:
+            return None
+    m = product.m * product.sizes[-1]
+    return product.with_matrices(matrices)._replace(sizes=product.sizes[:-1], m=m)
 
 
 def oriented(product: Product, kind: dtype) -> Product:
     """The product or its transpose, whichever suits the kernels better."""
     size = kind.itemsize
     m, n, c = product.m, product.n, product.c
-    if n == 1 and m > 1:
+    if m == 1 or product.others:
+        return product  # an epilogue is written for rows and columns as they are
+    if n == 1:
         return product.swapped()
-    if m == 1:
-        return product
     if c.column != size and c.row == size:
         product = product.swapped()
     m, n, b = product.m, product.n, product.b

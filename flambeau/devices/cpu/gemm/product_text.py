@@ -18,7 +18,8 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry
+from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry, batch_indices
+from flambeau.devices.cpu.gemm.epilogue_text import c_in_scratch, call_finish, finish_function
 from flambeau.devices.cpu.gemm.pack_text import pack_a_function, pack_b_function
 from flambeau.devices.cpu.gemm.tile_text import CONTEXT, ragged_function, tile_function
 
@@ -43,6 +44,8 @@ class ProductClass:
                        (or packed by an earlier step): see pack_text
     is_c_contiguous    columns of C are neighbours in memory
     n_batch            number of batch dimensions
+    epilogue           "": none; "kept": a map over C, which stays in memory; "scratch": over a
+                       block of C in scratch
     """
 
     dtype: dtype
@@ -55,6 +58,12 @@ class ProductClass:
     pack_b: str
     is_c_contiguous: bool
     n_batch: int
+    epilogue: str = ""
+
+    @property
+    def epilogue_word(self) -> int:
+        """Number of the first word of the epilogue."""
+        return len(WORDS) + 4 * self.n_batch
 
 
 def _units_function(name: str, shape: ProductClass, element: Element) -> str:
@@ -117,6 +126,9 @@ class _Block(NamedTuple):
     c: str
     rows: str
     columns: str
+    row: str
+    column: str
+    indices: list[str]
 
 
 def _locate(
@@ -127,23 +139,24 @@ def _locate(
     within = lines.let(f"srem i64 %u, {per_batch}")
     column_block = lines.let(f"sdiv i64 {within}, {words['n_row_blocks']}")
     row_block = lines.let(f"srem i64 {within}, {words['n_row_blocks']}")
-    pointers = batch_entry(
-        lines, batch, shape.n_batch, len(WORDS), (words["a"], words["b"], words["c"])
-    )
-    a, b, c = pointers
+    indices = batch_indices(lines, batch, shape.n_batch, len(WORDS), 4)
+    a, b, c = batch_entry(lines, indices, len(WORDS), (words["a"], words["b"], words["c"]))
     row = lines.let(f"mul i64 {row_block}, {words['row_block']}")
     column = lines.let(f"mul i64 {column_block}, {words['column_block']}")
     rows = lines.smaller(words["row_block"], lines.let(f"sub i64 {words['m']}, {row}"))
     columns = lines.smaller(words["column_block"], lines.let(f"sub i64 {words['n']}, {column}"))
     a = lines.offset(a, lines.let(f"mul i64 {row_block}, {words['a_block']}"))
-    c = lines.offset(c, lines.let(f"mul i64 {row}, {words['c_row']}"))
-    c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
+    if shape.epilogue == "scratch":
+        c = c_in_scratch(lines, shape.epilogue_word)
+    else:
+        c = lines.offset(c, lines.let(f"mul i64 {row}, {words['c_row']}"))
+        c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
     if shape.pack_b:
         b = lines.offset(b, lines.let(f"mul i64 {column}, {words['b_column']}"))
     else:
         panel = lines.let(f"sdiv i64 {column}, {shape.vectors * element.lanes}")
         b = lines.offset(b, lines.let(f"mul i64 {panel}, {words['b_panel']}"))
-    return _Block(a, b, c, rows, columns)
+    return _Block(a, b, c, rows, columns, row, column, indices)
 
 
 def _depth_loop(
@@ -181,7 +194,12 @@ def _depth_loop(
         )
     _tile_loops(lines, shape, element, words, block._replace(a=tile_a, b=tile_b))
     lines.label("next_depth")
-    lines.put("br i1 %is_end, label %next_unit, label %depth")
+    lines.put("br i1 %is_end, label %finished_block, label %depth")
+    lines.label("finished_block")
+    if shape.epilogue:
+        place = (block.row, block.column, block.rows, block.columns)
+        call_finish(lines, shape.epilogue_word, block.c, place, block.indices)
+    lines.put("br label %next_unit")
 
 
 def _tile_loops(
@@ -189,7 +207,7 @@ def _tile_loops(
 ) -> None:
     """Tiles of a unit, a row of them at a time so that their part of A stays in the first cache;
     the last row of tiles, when it is short, by a tile of its own height."""
-    a, b, c, rows, n_columns = block
+    a, b, c, rows, n_columns = block[:5]
     a_step = words["a_tile"]
     c_step = lines.let(f"mul i64 {words['c_row']}, {shape.rows}")
     lines.put("br label %before_rows")
@@ -275,6 +293,8 @@ def product_kernel(shape: ProductClass) -> tuple[str, str]:
         parts.append(pack_a_function(element, shape.pack_a, shape.rows))
     if shape.pack_b:
         parts.append(pack_b_function(element, shape.pack_b, shape.vectors))
+    if shape.epilogue:
+        parts.append(finish_function(shape.n_batch))
     parts.append(_units_function("KERNEL", shape, element))
     text = "\n".join(parts)
     name = f"product_{shape.dtype.short_name}_{sha256(text.encode()).hexdigest()[:16]}"

@@ -15,7 +15,8 @@ from hashlib import sha256
 from typing import Final
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry
+from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry, batch_indices
+from flambeau.devices.cpu.gemm.epilogue_text import c_in_scratch, call_finish, finish_function
 from flambeau.devices.cpu.gemm.vector_columns_text import PREFETCH, Chains, columns_function
 from flambeau.devices.cpu.gemm.vector_rows_text import rows_function
 
@@ -36,6 +37,12 @@ class VectorClass:
     groups: int
     blocks: int
     n_batch: int
+    epilogue: str = ""  # as in product_text
+
+    @property
+    def epilogue_word(self) -> int:
+        """Number of the first word of the epilogue."""
+        return len(VECTOR_WORDS) + 4 * self.n_batch
 
 
 def _store_function(element: Element) -> str:
@@ -94,18 +101,23 @@ def vector_kernel(shape: VectorClass) -> tuple[str, str]:
     lines.put("%u = phi i64 [ %begin, %entry ], [ %nu, %unit ]")
     batch = lines.let(f"sdiv i64 %u, {words['n_column_blocks']}")
     block = lines.let(f"srem i64 %u, {words['n_column_blocks']}")
-    a, b, c = batch_entry(
-        lines, batch, shape.n_batch, len(VECTOR_WORDS), (words["a"], words["b"], words["c"])
-    )
+    indices = batch_indices(lines, batch, shape.n_batch, len(VECTOR_WORDS), 4)
+    operands = words["a"], words["b"], words["c"]
+    a, b, c = batch_entry(lines, indices, len(VECTOR_WORDS), operands)
     column = lines.let(f"mul i64 {block}, {words['column_block']}")
     count = lines.smaller(words["column_block"], lines.let(f"sub i64 {words['n']}, {column}"))
     b = lines.offset(b, lines.let(f"mul i64 {column}, {words['b_column']}"))
-    c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
+    if shape.epilogue == "scratch":
+        c = c_in_scratch(lines, shape.epilogue_word)
+    else:
+        c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
     lines.put(
         f"call fastcc void @columns_of(ptr {a}, ptr {b}, ptr {c}, i64 {count}, i64 {words['k']}, "
         f"i64 {words['a_step']}, i64 {words['b_row']}, i64 {words['b_column']}, "
         f"i64 {words['c_column']}, ptr %scratch)"
     )
+    if shape.epilogue:
+        call_finish(lines, shape.epilogue_word, c, ("0", column, "1", count), indices)
     lines.take("""\
   %nu = add i64 %u, 1
   %more_units = icmp slt i64 %nu, %end
@@ -118,8 +130,9 @@ done:
         chains = Chains(shape.groups, shape.blocks, shape.kind == "few_columns")
         function = PREFETCH + columns_function(element, chains)
     body = "\n".join(lines.text)
+    finish = finish_function(shape.n_batch) if shape.epilogue else ""
     text = (
-        f"{element.declarations}\n{_store_function(element)}\n{function}\n"
+        f"{element.declarations}\n{_store_function(element)}\n{function}\n{finish}"
         f"define void @KERNEL(ptr %args, i64 %begin, i64 %end, ptr %scratch) nounwind {{\n"
         f"{body}\n}}\n"
     )

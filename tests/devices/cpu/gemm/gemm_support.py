@@ -18,7 +18,7 @@ import numpy as np
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.devices.cpu import jit
-from flambeau.devices.cpu.gemm import Operand, ProductPlan, plan_product
+from flambeau.devices.cpu.gemm import Epilogue, Operand, ProductPlan, plan_product
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 NUMPY = {each.name: each.name for each in dtypes.ALL} | {"bfloat16": "uint16"}
@@ -162,27 +162,38 @@ def aligned_bytes(n_bytes: int, fill: int = 0xA5) -> np.ndarray:
 
 
 def plan_of(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: dtype, vector_bits: int, n_threads: int
-) -> ProductPlan:
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: dtype, vector_bits: int, n_threads: int,
+    epilogue: Epilogue | None = None,
+) -> ProductPlan:  # fmt: skip
     """Plan for arrays of shapes (..., m, k), (..., k, n) and (..., m, n)."""
     batch = c.shape[:-2]
     a = np.broadcast_to(a, batch + a.shape[-2:])
     b = np.broadcast_to(b, batch + b.shape[-2:])
     strides = [(each.strides[:-2], *each.strides[-2:]) for each in (a, b, c)]
     return plan_product(
-        kind, batch, c.shape[-2], c.shape[-1], a.shape[-1], *strides, vector_bits, n_threads
+        kind,
+        batch,
+        c.shape[-2],
+        c.shape[-1],
+        a.shape[-1],
+        *strides,
+        vector_bits,
+        n_threads,
+        epilogue,
     )
 
 
 class BoundPlan:
     """A plan with its addresses filled in and its kernels compiled; `run` executes it."""
 
-    def __init__(self, plan: ProductPlan, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
+    def __init__(
+        self, plan: ProductPlan, a: np.ndarray, b: np.ndarray, c: np.ndarray, **more: int
+    ) -> None:
         self.workspace = aligned_bytes(plan.workspace_bytes)
         self.keep = (a, b, c)
         addresses = {
             "a": a.ctypes.data, "b": b.ctypes.data, "c": c.ctypes.data,
-            "workspace": self.workspace.ctypes.data,
+            "workspace": self.workspace.ctypes.data, **more,
         }  # fmt: skip
         found = jit.compile_functions({step.name: step.text for step in plan.steps})
         self.steps = []
