@@ -18,6 +18,7 @@ from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
+from flambeau.engine.view import UNPLACED
 from flambeau.engine.storage import Storage, new_storage
 from flambeau.gradients import members
 from flambeau.tensor.binding import check_size
@@ -418,5 +419,7 @@ def legacy_tensor(cls: Any, *arguments: Any, **named: Any) -> Tensor:
             return data.detach()  # type: ignore[no-any-return]
         if type(data).__name__ == "Size":
             return empty(*data, dtype=element, device=where)
-        return tensor(data, dtype=element, device=where)
+        from flambeau.tensor import legacy
+
+        return legacy.legacy(element, arguments, where)
     return empty(*(arguments or (0,)), dtype=element, device=where)

@@ -17,6 +17,7 @@ from flambeau.gradients import members, saved, tensor_methods
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
+from flambeau.tensor.late_methods import LATE
 from flambeau.tensor.tensor import Size, Tensor
 
 
@@ -246,6 +247,18 @@ def _mT(self: Tensor) -> Tensor:
     return functions.transpose(self, -2, -1)  # type: ignore[no-any-return]
 
 
+def _memory_layout(self: Tensor) -> Any:
+    from flambeau.tensor import formats
+
+    return formats.strided
+
+
+def _real(self: Tensor) -> Tensor:
+    from flambeau.tensor import members as others
+
+    return others.real(self)
+
+
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """copy.deepcopy: a leaf with memory of its own."""
     if id(self) in memo:
@@ -294,23 +307,6 @@ CONVERSIONS: dict[str, dtype] = {
     "int": dtypes.int32, "long": dtypes.int64, "half": dtypes.float16,
     "bfloat16": dtypes.bfloat16, "float": dtypes.float32, "double": dtypes.float64,
     "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
-}  # fmt: skip
-
-
-# Methods of rooms that are imported when a program first uses one of them: method -> function.
-LATE: dict[str, dict[str, str]] = {
-    "random.tensors": {
-        name: name
-        for name in (
-            "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "geometric_",
-            "cauchy_", "log_normal_", "bernoulli", "multinomial",
-        )
-    },
-    "tensor.fills": {
-        name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
-    },
-    "tensor.printing": {"__repr__": "repr_of", "__format__": "format_of"},
-    "tensor.indexing": {"__getitem__": "getitem", "__setitem__": "setitem"},
 }  # fmt: skip
 
 
@@ -400,6 +396,10 @@ def install() -> None:
         "cuda": lambda self, *a, **n: to(self, "cuda"),
         "get_device": lambda self: -1,
         "is_pinned": lambda self, device=None: False,
+        "is_conj": lambda self: False,
+        "is_neg": lambda self: False,
+        "is_shared": lambda self: False,
+        "is_coalesced": lambda self: False,
     }.items():  # fmt: skip
         setattr(Tensor, name, function)
     for name, function in tensor_methods.METHODS.items():
@@ -427,5 +427,9 @@ def install() -> None:
         "is_mps": property(lambda self: False), "is_xpu": property(lambda self: False),
         "is_nested": property(lambda self: False), "is_mkldnn": property(lambda self: False),
         "names": property(lambda self: (None,) * self._layout.ndim),
+        "layout": property(_memory_layout), "real": property(_real),
+        "is_cpu": property(lambda self: self._layout.device.type == "cpu"),
+        "is_sparse_csr": property(lambda self: False), "is_xla": property(lambda self: False),
+        "is_ipu": property(lambda self: False), "is_mtia": property(lambda self: False),
     }.items():  # fmt: skip
         setattr(Tensor, name, made)

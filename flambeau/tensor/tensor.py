@@ -102,12 +102,18 @@ def new_tensor(storage: Storage, layout: Layout) -> Tensor:
 _RESULT_TYPES: dict[str, Any] = {}
 
 
+def _result_text(self: Any) -> str:
+    parts = [f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True)]
+    return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(parts) + ")"
+
+
 def result_tuple(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
     """A named tuple as torch.return_types has it."""
     kind = _RESULT_TYPES.get(name)
     if kind is None:
         kind = collections.namedtuple(name, fields)  # type: ignore[misc]
         kind.__module__ = "torch.return_types"
+        kind.__repr__ = _result_text  # type: ignore[method-assign,assignment]
         _RESULT_TYPES[name] = kind
     return kind(*values)
 

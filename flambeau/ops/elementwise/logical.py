@@ -170,6 +170,8 @@ class Where(Operator):
             yes, no = (k.convert(each, common.compute) for each in (yes, no))
             return k.select(k.convert(chosen, dtypes.bool_), yes, no)
 
+        # A number in a map takes the dtype of a tensor beside it: here that may be the condition.
+        input, other = (each if each.shape else b.convert(each, common) for each in (input, other))
         return b.map(formula, condition, input, other, dtype=common)
 
     def vjp(self, t: Any, grad: Any, condition: Any, needs: Any) -> Any:

@@ -1,0 +1,439 @@
+"""Functions made of a few recorded operators, for which torch has names.
+
+Keeps     no kernel of their own: the fuser sees the operators, gradients follow from theirs.
+Touches   functions, fills.
+Not here  functions with several forms (forms.py)."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from flambeau.base import dtypes, shapes
+from flambeau.tensor import creation, fills, functions
+from flambeau.tensor.tensor import Tensor
+
+
+def _listed(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        return tuple(tensors[0])
+    return tensors
+
+
+# Products ------------------------------------------------------------------------------
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
+    """Sum of products over `dims` last dims of a and first of b, or over listed dims."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()  # type: ignore[attr-defined]
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a._layout.ndim, b._layout.ndim):
+            raise RuntimeError(
+                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
+            )
+        first, second = list(range(-dims, 0)), list(range(dims))
+    else:
+        first, second = [[each] if isinstance(each, int) else list(each) for each in dims]
+    ndim_a, ndim_b = a._layout.ndim, b._layout.ndim
+    if len(first) != len(second):
+        raise RuntimeError("both dimension lists should have same length")
+    shape_a, shape_b = a._layout.shape, b._layout.shape
+    count = 1
+    for one, other in zip(first, second, strict=True):
+        if shape_a[one] != shape_b[other]:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {shape_a[one]} in dim "
+                f"{one} and second has size {shape_b[other]} in dim {other}"
+            )
+        count *= shape_a[one]
+    first = [shapes.wrap_dim(each, ndim_a) for each in first]
+    second = [shapes.wrap_dim(each, ndim_b) for each in second]
+    kept_a = [each for each in range(ndim_a) if each not in first]
+    kept_b = [each for each in range(ndim_b) if each not in second]
+    left = functions.permute(a, (*kept_a, *first)).reshape((-1, count) if count else (0, 0))
+    right = functions.permute(b, (*second, *kept_b)).reshape((count, -1) if count else (0, 0))
+    shape = (*[shape_a[each] for each in kept_a], *[shape_b[each] for each in kept_b])
+    if not count:
+        return fills.zeros(shape, dtype=a._layout.dtype)
+    found = functions.mm(left, right).reshape(shape)
+    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+
+
+def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:  # noqa: A002
+    """Sum of products over the last dims; a product where one has no dims."""
+    if not input._layout.shape or not other._layout.shape:
+        return functions.mul(input, other)  # type: ignore[no-any-return]
+    return tensordot(input, other, dims=([-1], [-1]), out=out)
+
+
+def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:  # noqa: A002
+    """Every element of the first times the whole second, as blocks."""
+    ndim = max(input._layout.ndim, other._layout.ndim)
+    one = (1,) * (ndim - input._layout.ndim) + input._layout.shape
+    two = (1,) * (ndim - other._layout.ndim) + other._layout.shape
+    left = input.reshape([size for each in one for size in (each, 1)])  # type: ignore[attr-defined]
+    right = other.reshape([size for each in two for size in (1, each)])  # type: ignore[attr-defined]
+    shape = [a * b for a, b in zip(one, two, strict=True)]
+    return functions.mul(left, right).reshape(shape)  # type: ignore[no-any-return]
+
+
+def trace(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+    """Sum of a matrix's diagonal."""
+    if input._layout.ndim != 2:
+        raise RuntimeError("trace: expected a matrix")
+    return functions.sum(functions.diagonal(input))  # type: ignore[no-any-return]
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def _at_least(tensor: Tensor, ndim: int) -> Tensor:
+    own = tensor._layout.ndim
+    if own >= ndim:
+        return tensor
+    if ndim == 1:
+        return functions.unsqueeze(tensor, 0)  # type: ignore[no-any-return]
+    if ndim == 2:
+        return functions.unsqueeze(_at_least(tensor, 1), 0)  # type: ignore[no-any-return]
+    return functions.unsqueeze(_at_least(tensor, 2), -1)  # type: ignore[no-any-return]
+
+
+def _all_at_least(tensors: tuple[Any, ...], ndim: int) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return _at_least(tensors[0], ndim)
+    return tuple([_at_least(each, ndim) for each in _listed(tensors)])
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Tensors without dims as vectors of one element."""
+    return _all_at_least(tensors, 1)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Vectors as rows."""
+    return _all_at_least(tensors, 2)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Matrices with a last dim of size 1."""
+    return _all_at_least(tensors, 3)
+
+
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """Expanded to another tensor's shape."""
+    return functions.expand(self, other._layout.shape)  # type: ignore[no-any-return]
+
+
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """Viewed under another tensor's shape."""
+    return functions.view(self, other._layout.shape)  # type: ignore[no-any-return]
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """Reshaped to another tensor's shape."""
+    return self.reshape(other._layout.shape)  # type: ignore[attr-defined,no-any-return]
+
+
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Summed over the dims that a smaller shape would broadcast over."""
+    wanted = creation.sizes_of(size, "sum_to_size")
+    own = self._layout.shape
+    extra = len(own) - len(wanted)
+    dims = list(range(extra))
+    for place, target in enumerate(wanted):
+        if extra < 0 or (target != own[extra + place] and target != 1):
+            raise RuntimeError(
+                f"size {{{list(wanted)}}} is not expandable to size {{{list(own)}}}."
+            )
+        if target == 1 and own[extra + place] != 1:
+            dims.append(extra + place)
+    if not dims:
+        return self
+    return functions.sum(self, tuple(dims), True).reshape(wanted)  # type: ignore[no-any-return]
+
+
+def fliplr(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+    """Columns in reverse."""
+    if input._layout.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return functions.flip(input, (1,))  # type: ignore[no-any-return]
+
+
+def flipud(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+    """Rows in reverse."""
+    if input._layout.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return functions.flip(input, (0,))  # type: ignore[no-any-return]
+
+
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:  # noqa: A002
+    """Turned by k quarters in the plane of two dims."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    first, second = dims
+    if shapes.wrap_dim(first, input._layout.ndim) == shapes.wrap_dim(second, input._layout.ndim):
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {first} and dim1 = {second}"
+        )
+    k %= 4
+    if k == 1:
+        return functions.transpose(functions.flip(input, (second,)), first, second)  # type: ignore[no-any-return]
+    if k == 2:
+        return functions.flip(input, (first, second))  # type: ignore[no-any-return]
+    if k == 3:
+        return functions.transpose(functions.flip(input, (first,)), first, second)  # type: ignore[no-any-return]
+    return functions.clone(input)  # type: ignore[no-any-return]
+
+
+def _split_along(tensor: Tensor, parts: Any, dim: int, name: str, least: int) -> Any:
+    if tensor._layout.ndim < least:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension"
+            f"{'s' if least > 1 else ''}, but got a tensor with {tensor._layout.ndim} dimensions!"
+        )
+    size = tensor._layout.shape[dim]
+    if isinstance(parts, int) and (parts <= 0 or size % parts):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+            f"{size} is not divisible by the split_size {parts}!"
+        )
+    return functions.tensor_split(tensor, parts, dim)
+
+
+def hsplit(input: Tensor, indices_or_sections: Any) -> Any:  # noqa: A002
+    """Parts side by side."""
+    dim = 0 if input._layout.ndim == 1 else 1
+    return _split_along(input, indices_or_sections, dim, "hsplit", 1)
+
+
+def vsplit(input: Tensor, indices_or_sections: Any) -> Any:  # noqa: A002
+    """Parts below each other."""
+    return _split_along(input, indices_or_sections, 0, "vsplit", 2)
+
+
+def dsplit(input: Tensor, indices_or_sections: Any) -> Any:  # noqa: A002
+    """Parts along the third dim."""
+    return _split_along(input, indices_or_sections, 2, "dsplit", 3)
+
+
+def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Vectors as columns, matrices side by side."""
+    parts = [
+        each.reshape(-1, 1) if each._layout.ndim <= 1 else each for each in tensors
+    ]
+    return functions.cat(parts, 1)  # type: ignore[no-any-return]
+
+
+def dstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Tensors behind each other along the third dim."""
+    return functions.cat([_at_least(each, 3) for each in tensors], 2)  # type: ignore[no-any-return]
+
+
+# Diagonals -----------------------------------------------------------------------------
+
+
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: A002
+    """The last dim as the diagonal of two new ones, zeros elsewhere."""
+    ndim = input._layout.ndim + 1
+    first, second = shapes.wrap_dim(dim1, ndim), shapes.wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size = input._layout.shape[-1] + abs(offset)
+    shape = list(input._layout.shape[:-1])
+    for dim in sorted((first, second)):
+        shape.insert(dim, size)
+    made = functions.diagonal_backward(input, tuple(shape), offset, first, second)
+    return made  # type: ignore[no-any-return]
+
+
+def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:  # noqa: A002
+    """A vector as a diagonal matrix, a matrix's diagonal as a vector."""
+    ndim = input._layout.ndim
+    if ndim == 1:
+        return diag_embed(input, diagonal)
+    if ndim == 2:
+        return functions.clone(functions.diagonal(input, diagonal))  # type: ignore[no-any-return]
+    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+
+
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:  # noqa: A002 - torch's name
+    """All elements as a diagonal matrix."""
+    return diag_embed(input.reshape(-1), offset)  # type: ignore[attr-defined]
+
+
+def block_diag(*tensors: Any) -> Tensor:
+    """Matrices along the diagonal of a larger one."""
+    parts = [_at_least(each, 2) for each in _listed(tensors)]
+    for number, each in enumerate(parts):
+        if each._layout.ndim > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                f"{number} has {each._layout.ndim} dimensions"
+            )
+    width = sum(each._layout.shape[1] for each in parts)
+    rows = []
+    at = 0
+    for each in parts:
+        own = each._layout.shape[1]
+        rows.append(functions.constant_pad_nd(each, (at, width - at - own)))
+        at += own
+    return functions.cat(rows, 0)  # type: ignore[no-any-return]
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, **named: Any) -> Tensor:
+    """Places on and below a diagonal, as two rows."""
+    places = [(i, j) for i in range(row) for j in range(max(0, min(col, i + offset + 1)))]
+    return _two_rows(places, dtype)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, **named: Any) -> Tensor:
+    """Places on and above a diagonal, as two rows."""
+    places = [(i, j) for i in range(row) for j in range(max(0, i + offset), col)]
+    return _two_rows(places, dtype)
+
+
+def _two_rows(places: list[tuple[int, int]], element: Any) -> Tensor:
+    element = element or dtypes.int64
+    flat = [i for i, _ in places] + [j for _, j in places]
+    return creation.from_bytes(creation.packed(flat, element), (2, len(places)), element)
+
+
+# Order and combinations ------------------------------------------------------------------
+
+
+def argsort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False  # noqa: A002
+) -> Tensor:
+    """Places of the elements in order along a dim."""
+    return functions.sort(input, dim, descending)[1]  # type: ignore[no-any-return]
+
+
+def msort(input: Tensor, *, out: Any = None) -> Tensor:  # noqa: A002 - torch's name
+    """Elements in order along the first dim."""
+    return functions.sort(input, 0)[0]  # type: ignore[no-any-return]
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
+    """Elements chosen along a dim, shapes broadcast."""
+    if dim is None:
+        return functions.gather(input.reshape(-1), 0, indices.reshape(-1))  # type: ignore[attr-defined,no-any-return]
+    at = shapes.wrap_dim(dim, input._layout.ndim)
+    one, two = list(input._layout.shape), list(indices._layout.shape)
+    if len(one) != len(two):
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {len(one)} dimensions for input, and {len(two)} dimensions for indices"
+        )
+    along_input, along_indices = one[at], two[at]
+    one[at] = two[at] = 1
+    shape = list(shapes.broadcast_shapes(tuple(one), tuple(two)))
+    shape[at] = along_input
+    whole = functions.expand(input, tuple(shape))
+    shape[at] = along_indices
+    return functions.gather(whole, at, functions.expand(indices, tuple(shape)))  # type: ignore[no-any-return]
+
+
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None  # noqa: A002
+) -> Tensor:
+    """Each element repeated, one after the other."""
+    if repeats is None:
+        counts = input.tolist()  # type: ignore[attr-defined]
+        flat = [place for place, count in enumerate(counts) for _ in range(count)]
+        return creation.tensor(flat, dtype=dtypes.int64)
+    if dim is None:
+        input, dim = input.reshape(-1), 0  # type: ignore[attr-defined] # noqa: A001
+    at = shapes.wrap_dim(dim, input._layout.ndim)
+    size = input._layout.shape[at]
+    if isinstance(repeats, int):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        shape = input._layout.shape
+        apart = functions.unsqueeze(input, at + 1)
+        apart = functions.expand(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
+        return apart.reshape((*shape[:at], size * repeats, *shape[at + 1 :]))  # type: ignore[no-any-return]
+    counts = repeats.tolist()
+    counts = counts if isinstance(counts, list) else [counts]
+    if len(counts) == 1:
+        counts = counts * size
+    if len(counts) != size:
+        raise RuntimeError("repeats must have the same size as input along dim")
+    if any(each < 0 for each in counts):
+        raise RuntimeError("repeats can not be negative")
+    flat = [place for place, count in enumerate(counts) for _ in range(count)]
+    return functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))  # type: ignore[no-any-return]
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Every combination of one element from each vector, a row each."""
+    from flambeau.tensor import forms
+
+    vectors = _listed(tensors)
+    if len(vectors) == 1:
+        return vectors[0]  # type: ignore[no-any-return]
+    grids = forms.meshgrid(*vectors, indexing="ij")
+    return functions.stack([each.reshape(-1) for each in grids], 1)  # type: ignore[attr-defined,no-any-return]
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:  # noqa: A002
+    """Combinations of r elements of a vector, a row each."""
+    if input._layout.ndim != 1:
+        raise RuntimeError("Expect a 1D vector, but got shape " + str(list(input._layout.shape)))
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    size = input._layout.n_elements
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = list(choose(range(size), r))
+    if r == 0 or not places:
+        return creation.empty(len(places) if r else 0, r, dtype=input._layout.dtype)
+    flat = creation.tensor([place for row in places for place in row], dtype=dtypes.int64)
+    return functions.index_select(input, 0, flat).reshape(len(places), r)  # type: ignore[no-any-return]
+
+
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None  # noqa: A002
+) -> Tensor:
+    """Differences of neighbours along a dim, n times."""
+    parts = [each for each in (prepend, input, append) if each is not None]
+    result = functions.cat(parts, dim) if len(parts) > 1 else input
+    at = shapes.wrap_dim(dim, result._layout.ndim)
+    for _ in range(n):
+        size = result._layout.shape[at]
+        count = max(size - 1, 0)
+        later = functions.narrow(result, at, size - count, count)
+        earlier = functions.narrow(result, at, 0, count)
+        if result._layout.dtype is dtypes.bool_:
+            result = functions.logical_xor(later, earlier)
+        else:
+            result = functions.sub(later, earlier)
+    return result  # type: ignore[no-any-return]
+
+
+def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """Area under a curve by the trapezoidal rule."""
+    at = shapes.wrap_dim(dim, y._layout.ndim)
+    size = y._layout.shape[at]
+    pairs = functions.narrow(y, at, 1, size - 1) + functions.narrow(y, at, 0, size - 1)
+    if x is None:
+        return functions.sum(pairs, at) * (dx / 2)  # type: ignore[no-any-return]
+    steps = diff(x, dim=-1 if x._layout.ndim == 1 else dim)
+    if x._layout.ndim == 1:
+        steps = steps.reshape([-1] + [1] * (y._layout.ndim - 1 - at))  # type: ignore[attr-defined]
+    return functions.sum(pairs * steps, at) / 2  # type: ignore[no-any-return]
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among others."""
+    one = elements if isinstance(elements, Tensor) else creation.tensor(elements)
+    others = test_elements if isinstance(test_elements, Tensor) else creation.tensor(test_elements)
+    same = functions.eq(functions.unsqueeze(one, -1), others.reshape(-1))  # type: ignore[attr-defined]
+    found = functions.any(same, -1)
+    return functions.logical_not(found) if invert else found  # type: ignore[no-any-return]
+
+
+def broadcast_to(input: Tensor, size: Any) -> Tensor:  # noqa: A002 - torch's name
+    """Expanded to a shape."""
+    return functions.expand(input, tuple(size))  # type: ignore[no-any-return]

@@ -1,0 +1,243 @@
+"""Functions with several forms under one name, each form an operator of its own.
+
+Keeps     the form is chosen by the kinds of the arguments, as torch's signatures say.
+Touches   functions, index_keys.
+Not here  functions made of several operators (composed.py)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from flambeau.base import shapes
+from flambeau.base.dtypes import dtype
+from flambeau.tensor import functions, index_keys
+from flambeau.tensor.tensor import Tensor, result_tuple
+
+_EXTREME_FORMS = (
+    "\n * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = "
+    "None)\n * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)"
+)
+
+
+def refused(name: str, arguments: tuple[Any, ...], forms: str) -> TypeError:
+    """torch's error where no form fits."""
+    kinds = ", ".join(type(each).__name__ for each in arguments)
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one "
+        f"of:{forms}"
+    )
+
+
+def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    given = dict(named)
+    rest = list(arguments)
+    tensor = rest.pop(0) if rest else given.pop("input", None)
+    if not isinstance(tensor, Tensor):
+        raise refused(name, arguments, _EXTREME_FORMS)
+    out = given.pop("out", None)
+    second = rest.pop(0) if rest else given.pop("other", given.pop("dim", None))
+    if second is None:
+        found = getattr(functions, name)(tensor)
+        return found if out is None else out.copy_(found)
+    if isinstance(second, Tensor):
+        return getattr(functions, pairwise)(tensor, second, **({} if out is None else {"out": out}))
+    if isinstance(second, bool) or not hasattr(second, "__index__"):
+        raise refused(name, arguments, _EXTREME_FORMS)
+    keepdim = rest.pop(0) if rest else given.pop("keepdim", False)
+    if rest or given:
+        raise refused(name, (*arguments, *named.values()), _EXTREME_FORMS)
+    found = getattr(functions, name + "_dim")(tensor, second.__index__(), bool(keepdim))
+    if out is not None:
+        for target, value in zip(out, found, strict=True):
+            target.copy_(value)
+        found = out
+    return result_tuple(name, ("values", "indices"), tuple(found))
+
+
+def max(*arguments: Any, **named: Any) -> Any:  # noqa: A001 - torch's name
+    """Largest of all elements; (values, indices) along a dim; or the larger of two tensors."""
+    return _extreme("max", "maximum", arguments, named)
+
+
+def min(*arguments: Any, **named: Any) -> Any:  # noqa: A001 - torch's name
+    """Smallest of all elements; (values, indices) along a dim; or the smaller of two tensors."""
+    return _extreme("min", "minimum", arguments, named)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:  # noqa: A002
+    """input where the condition holds, other elsewhere; with the condition alone, its places."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if out is not None:
+        return functions.where(condition, input, other, out=out)
+    return functions.where(condition, input, other)
+
+
+def where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
+    """This tensor where the condition holds, other elsewhere."""
+    return functions.where(condition, self, other)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:  # noqa: A002
+    """Places of the elements that are not 0: a row each, or (as_tuple) a tensor a dim."""
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"nonzero(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+    if as_tuple:
+        if not input._layout.shape:
+            input = functions.unsqueeze(input, 0)  # noqa: A001
+        return tuple(functions.unbind(index_keys.nonzero(input), 1))
+    found = index_keys.nonzero(input)
+    return found if out is None else out.resize_(found.shape).copy_(found)  # type: ignore[attr-defined]
+
+
+def argwhere(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+    """Places of the elements that are not 0, a row each."""
+    return nonzero(input)  # type: ignore[no-any-return]
+
+
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:  # noqa: A002
+    """Elements where the mask is true, as one row."""
+    if str(mask._layout.dtype) not in ("torch.bool", "torch.uint8"):
+        raise RuntimeError(
+            "masked_select: expected BoolTensor or ByteTensor for mask"
+        )
+    shape = shapes.broadcast_shapes(input._layout.shape, mask._layout.shape)
+    whole = functions.expand(input, shape) if input._layout.shape != shape else input
+    if mask._layout.shape != shape:
+        mask = functions.expand(mask, shape)
+    if not shape:
+        whole, mask = functions.unsqueeze(whole, 0), functions.unsqueeze(mask, 0)
+    found: Tensor = index_keys.gathered(whole, mask)
+    return found if out is None else out.resize_(found.shape).copy_(found)  # type: ignore[attr-defined,no-any-return]
+
+
+def reshape(input: Tensor, shape: Any) -> Tensor:  # noqa: A002 - torch's name
+    """The elements under another shape: a view where strides allow, else a copy."""
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+    return input.reshape(shape)  # type: ignore[attr-defined,no-any-return]
+
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of a size, or of given sizes, along a dim: views."""
+    return functions.split(tensor, split_size_or_sections, dim)  # type: ignore[no-any-return]
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:  # noqa: A002
+    """At most `chunks` parts of equal size along a dim: views."""
+    return functions.chunk(input, chunks, dim)  # type: ignore[no-any-return]
+
+
+def _moment(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    # std(input, unbiased), std(input, dim, unbiased, keepdim), std(input, dim, *, correction).
+    given = dict(named)
+    if "axis" in given:
+        given["dim"] = given.pop("axis")
+    return getattr(functions, name)(*arguments, **given)
+
+
+def std(*arguments: Any, **named: Any) -> Any:
+    """Standard deviation over all elements or dims; divides by n - correction."""
+    return _moment("std", arguments, named)
+
+
+def var(*arguments: Any, **named: Any) -> Any:
+    """Variance over all elements or dims; divides by n - correction."""
+    return _moment("var", arguments, named)
+
+
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,  # noqa: A002
+    dtype: dtype | None = None,
+) -> Tensor:  # fmt: skip
+    """Vector norm of order p over all elements or dims ("fro": 2)."""
+    found = functions.norm(input, p, dim, keepdim, dtype)
+    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+
+
+def einsum(*arguments: Any) -> Tensor:
+    """Sums of products of elements, said by letters: einsum("ij,jk->ik", a, b).
+
+    The form einsum(a, [0, 1], b, [1, 2], [0, 2]) names dims by numbers below 52.
+    """
+    if not arguments:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or "
+                         "at least one operand and its subscripts list")  # fmt: skip
+    if isinstance(arguments[0], str):
+        equation, operands = arguments[0], arguments[1:]
+    else:
+        equation, operands = _from_sublists(arguments)
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    return functions.einsum(tuple(operands), equation)  # type: ignore[no-any-return]
+
+
+def _from_sublists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    operands = arguments[0 : len(arguments) - 1 : 2]
+    lists = [_letters(each) for each in arguments[1::2]]
+    equation = ",".join(lists)
+    if len(arguments) % 2:
+        equation += "->" + _letters(arguments[-1])
+    return equation, operands
+
+
+def _letters(places: Any) -> str:
+    made = ""
+    for place in places:
+        if place is Ellipsis:
+            made += "..."
+        elif not 0 <= place < 52:
+            raise ValueError(
+                "einsum(): subscript in subscripts list is not within the valid range [0, 52)"
+            )
+        else:
+            made += chr(ord("A") + place) if place < 26 else chr(ord("a") + place - 26)
+    return made
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Coordinates of a grid: each vector along a dim of its own, expanded over the others."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument.",
+            stacklevel=2,
+        )
+    elif indexing not in ("ij", "xy"):
+        raise RuntimeError(
+            "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: " + indexing
+        )
+    swapped = indexing == "xy" and len(tensors) >= 2
+    vectors = list(tensors)
+    if swapped:
+        vectors[0], vectors[1] = vectors[1], vectors[0]
+    for each in vectors:
+        if each._layout.ndim > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {each}"
+            )
+    shape = tuple([each._layout.n_elements for each in vectors])
+    grids = []
+    for dim, each in enumerate(vectors):
+        own = [1] * len(shape)
+        own[dim] = shape[dim]
+        grids.append(functions.expand(each.reshape(own), shape))
+    if swapped:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+def normal(mean: Any, std: Any = None, size: Any = None, **named: Any) -> Tensor:
+    """Normal draws; forms with tensors for mean and std are in random."""
+    from flambeau import random
+
+    return random.normal(mean, std, size, **named)  # type: ignore[attr-defined,no-any-return]

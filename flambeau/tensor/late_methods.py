@@ -1,0 +1,58 @@
+"""Which room serves which of Tensor's methods, where that room is imported at first use only.
+
+Keeps     a table: method -> function of the room.
+Touches   nothing: names alone.
+Not here  methods made from operators, properties (methods.py)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LATE: Final[dict[str, dict[str, str]]] = {
+    "random.tensors": {
+        name: name
+        for name in (
+            "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "geometric_",
+            "cauchy_", "log_normal_", "bernoulli", "multinomial",
+        )
+    },
+    "tensor.fills": {
+        name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+    },
+    "tensor.printing": {"__repr__": "repr_of", "__format__": "format_of"},
+    "tensor.indexing": {"__getitem__": "getitem", "__setitem__": "setitem"},
+    "tensor.forms": {
+        "max": "max", "min": "min", "where": "where_method", "nonzero": "nonzero",
+        "argwhere": "argwhere", "masked_select": "masked_select", "std": "std", "var": "var",
+        "norm": "norm",
+    },
+    "tensor.composed": {
+        name: name
+        for name in (
+            "argsort", "diag", "diag_embed", "diagflat", "diff", "dsplit", "expand_as", "fliplr",
+            "flipud", "hsplit", "inner", "kron", "msort", "repeat_interleave", "reshape_as",
+            "rot90", "sum_to_size", "take_along_dim", "trace", "view_as", "vsplit",
+        )
+    },
+    "tensor.distinct": {"unique": "unique", "unique_consecutive": "unique_consecutive"},
+    "tensor.queries": {
+        name: name for name in ("allclose", "equal", "is_inference", "is_nonzero", "is_same_size")
+    },
+    "tensor.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
+    "tensor.members": {
+        **{
+            name: name
+            for name in (
+                "apply_", "as_strided_", "conj", "dim_order", "is_set_to", "map_", "pin_memory",
+                "resize_", "resize_as_", "set_", "share_memory_", "squeeze_", "t_", "transpose_",
+                "unsqueeze_", "view",
+            )
+        },
+        "type": "type_of", "swapaxes_": "transpose_", "swapdims_": "transpose_",
+        "conj_physical": "conj", "resolve_conj": "same", "resolve_neg": "same",
+        "__array_wrap__": "array_wrap", "__dlpack__": "dlpack",
+        "__dlpack_device__": "dlpack_device", "__reduce_ex__": "reduce_ex", "__copy__": "copy_of",
+        "__rfloordiv__": "rfloordiv", "__rmod__": "rmod", "__rlshift__": "rlshift",
+        "__rrshift__": "rrshift", "__rmatmul__": "rmatmul", "__reversed__": "reversed_",
+    },
+}  # fmt: skip

@@ -1,0 +1,97 @@
+"""torch.FloatTensor and its kin: the old types, which make tensors and recognise them.
+
+Keeps     a type is not a class of tensors: isinstance asks for the dtype.
+Touches   creation.
+Not here  Tensor itself as a constructor (creation.legacy_tensor)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base import dtypes, promotion
+from flambeau.base.dtypes import dtype
+from flambeau.base.promotion import SCALAR_TYPE_NAMES
+from flambeau.tensor import creation, functions
+from flambeau.tensor.tensor import Size, Tensor
+
+
+class tensortype(type):  # noqa: N801 - torch's name
+    """The class of the old types."""
+
+    dtype: dtype
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance._layout.dtype is cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+    def __call__(cls, *arguments: Any, device: Any = None) -> Tensor:
+        return legacy(cls.dtype, arguments, device)
+
+    @property
+    def is_cuda(cls) -> bool:
+        """Whether it makes tensors on a GPU."""
+        return False
+
+
+tensortype.__module__ = "torch"
+
+
+def legacy(element: dtype, arguments: tuple[Any, ...], device: Any = None) -> Tensor:
+    """Tensor of sizes, of a sequence's elements, or over another tensor of the same dtype."""
+    if len(arguments) != 1 or isinstance(arguments[0], int):
+        return creation.empty(*(arguments or (0,)), dtype=element, device=device)
+    (data,) = arguments
+    if isinstance(data, Tensor):
+        if data._layout.dtype is not element:
+            raise TypeError(
+                f"expected a tensor of {element} (got {data._layout.dtype}); convert with "
+                f".to({element})"
+            )
+        return functions.alias(data.detach())  # type: ignore[attr-defined,no-any-return]
+    if isinstance(data, Size):
+        return creation.empty(*data, dtype=element, device=device)
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not hasattr(data, "__len__"):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    made = creation.tensor(data, device=device)
+    return functions.convert(made, element) if made._layout.dtype is not element else made  # type: ignore[no-any-return]
+
+
+def _made(element: dtype) -> tensortype:
+    name = SCALAR_TYPE_NAMES[element.name] + "Tensor"
+    return tensortype(name, (), {"dtype": element, "__module__": "torch"})
+
+
+BY_DTYPE: dict[dtype, tensortype] = {each: _made(each) for each in dtypes.ALL}
+BoolTensor = BY_DTYPE[dtypes.bool_]
+ByteTensor = BY_DTYPE[dtypes.uint8]
+CharTensor = BY_DTYPE[dtypes.int8]
+ShortTensor = BY_DTYPE[dtypes.int16]
+IntTensor = BY_DTYPE[dtypes.int32]
+LongTensor = BY_DTYPE[dtypes.int64]
+HalfTensor = BY_DTYPE[dtypes.float16]
+BFloat16Tensor = BY_DTYPE[dtypes.bfloat16]
+FloatTensor = BY_DTYPE[dtypes.float32]
+DoubleTensor = BY_DTYPE[dtypes.float64]
+
+
+def dtype_of(kind: Any) -> dtype | None:
+    """The dtype an old type, or its name, stands for; None for anything else."""
+    if isinstance(kind, tensortype):
+        return kind.dtype
+    if isinstance(kind, str):
+        for element, made in BY_DTYPE.items():
+            if kind == f"torch.{made.__name__}":
+                return element
+    return None
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """The default dtype, by an old type."""
+    found = dtype_of(t)
+    if found is None:
+        raise TypeError("invalid type object")
+    promotion.set_default_dtype(found)

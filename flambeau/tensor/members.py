@@ -1,0 +1,349 @@
+"""Tensor's members that are no operators: in-place changes of shape, conversions of type, pickling,
+exchange with other packages, Python functions over elements.
+
+Keeps     a member that changes what a tensor looks at leaves other tensors alone.
+Touches   functions, creation, conversion, gradients.members.
+Not here  members made from operators (methods.py), storages (storages.py)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
+from flambeau.base.layout import contiguous
+from flambeau.engine import stream
+from flambeau.engine.view import UNPLACED
+from flambeau.gradients import members, saved
+from flambeau.tensor import conversion, creation, functions
+from flambeau.tensor.tensor import Tensor
+
+# In-place changes of shape ---------------------------------------------------------------
+
+
+def _become(self: Tensor, other: Tensor) -> Tensor:
+    """Look at what another tensor looks at, history included."""
+    self._storage, self._layout, self._offset = other._storage, other._layout, other._offset
+    self._place = UNPLACED
+    self._autograd = other._autograd
+    if other._base is not None and (self._autograd is not None or self._base is not None):
+        self._base = other._base
+    saved.bump(self)
+    return self
+
+
+def _viewed(self: Tensor, name: str, *arguments: Any) -> Tensor:
+    """Become a view of what this tensor was."""
+    if members.is_leaf(self) and members.requires_grad(self):
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+    twin = functions.alias(self)
+    return _become(self, getattr(functions, name)(twin, *arguments))
+
+
+def t_(self: Tensor) -> Tensor:
+    """Transpose in place."""
+    return _viewed(self, "t")
+
+
+def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Swap two dims in place."""
+    return _viewed(self, "transpose", dim0, dim1)
+
+
+def squeeze_(self: Tensor, *dim: Any) -> Tensor:
+    """Drop dims of size 1 in place."""
+    return _viewed(self, "squeeze", *dim)
+
+
+def unsqueeze_(self: Tensor, dim: int) -> Tensor:
+    """A dim of size 1 more, in place."""
+    return _viewed(self, "unsqueeze", dim)
+
+
+def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+    """Other sizes and strides in place."""
+    return _viewed(self, "as_strided", size, stride, storage_offset)
+
+
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another shape, more memory where it is needed; new elements are undefined."""
+    if members.requires_grad(self):
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = creation.sizes_of(sizes, "resize_")
+    if shape != self._layout.shape:
+        creation.resize(self, contiguous(shape, self._layout.dtype, self._layout.device))
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Another tensor's shape."""
+    return resize_(self, the_template._layout.shape)
+
+
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
+         stride: Any = None) -> Tensor:  # fmt: skip
+    """Look at another tensor's memory."""
+    if source is None:
+        return _become(self, creation.empty(0, dtype=self._layout.dtype))
+    if not isinstance(source, Tensor):
+        source = source._whole() if hasattr(source, "_whole") else source._tensor
+    if source._layout.dtype is not self._layout.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source._layout.dtype.name} to a tensor of type "
+            f"{self._layout.dtype.name}"
+        )
+    self._storage, self._layout, self._offset = source._storage, source._layout, source._offset
+    self._place = UNPLACED
+    if size is not None:
+        strides = contiguous(tuple(size), dtypes.float32).strides if stride is None else stride
+        self._layout = creation.make_layout(
+            tuple(size), tuple(strides), source._layout.dtype, source._layout.device
+        )
+        self._offset = storage_offset
+    return self
+
+
+# Type and identity -----------------------------------------------------------------------
+
+
+def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False, **named: Any) -> Any:
+    """The old type's name; with a type or dtype, the tensor converted to it."""
+    from flambeau.tensor import legacy, queries
+
+    if dtype is None:
+        return queries.type_name(self)
+    found = legacy.dtype_of(dtype) or dtype
+    if not isinstance(found, dtypes.dtype):
+        raise RuntimeError(f"invalid type: '{dtype}'")
+    return self.to(found)  # type: ignore[attr-defined]
+
+
+def view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
+    """The same elements under another shape, or (with a dtype) the same bytes."""
+    if named:
+        shape = (named["dtype"] if "dtype" in named else named["size"],)
+    if len(shape) == 1:
+        first = shape[0]
+        if first.__class__ is dtype:
+            from flambeau.tensor import storages
+
+            return storages.reinterpreted(self, first)
+        if isinstance(first, (tuple, list)):
+            return functions.view(self, first)  # type: ignore[no-any-return]
+    if not shape:
+        raise TypeError("view() received an invalid combination of arguments - got (), but "
+                        "expected one of:\n * (torch.dtype dtype)\n * (tuple of ints size)")  # fmt: skip
+    return functions.view(self, shape)  # type: ignore[no-any-return]
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether two tensors look at the same memory in the same way."""
+    return (
+        self._storage is tensor._storage
+        and self._layout is tensor._layout
+        and self._offset == tensor._offset
+    )
+
+
+def conj(self: Tensor) -> Tensor:
+    """The complex conjugate: of real numbers, themselves."""
+    if self._layout.dtype.is_complex:
+        raise NotImplementedError("conj() of complex tensors is not there yet")
+    return self
+
+
+def real(self: Tensor) -> Tensor:
+    """The real part: of real numbers, themselves."""
+    if self._layout.dtype.is_complex:
+        raise NotImplementedError("real of complex tensors is not there yet")
+    return self
+
+
+def same(self: Tensor) -> Tensor:
+    """The tensor itself."""
+    return self
+
+
+resolve_conj = resolve_neg = same
+
+
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """Dims from the slowest to the fastest varying."""
+    strides = self._layout.strides
+    return tuple(sorted(range(len(strides)), key=lambda dim: (-strides[dim], dim)))
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """Accepted: processes get copies."""
+    return self
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Refused as torch refuses it without an accelerator."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+# Exchange --------------------------------------------------------------------------------
+
+
+def array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What a NumPy function made, as a tensor."""
+    from flambeau.tensor import sharing
+
+    if array.dtype == bool:
+        array = array.astype("uint8")
+        return functions.convert(sharing.from_numpy(array), dtypes.bool_)
+    return sharing.from_numpy(array)
+
+
+def dlpack(self: Tensor, **named: Any) -> Any:
+    """A capsule of the tensor's memory for other packages."""
+    if members.requires_grad(self):
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return conversion.numpy(self).__dlpack__()
+
+
+def dlpack_device(self: Tensor) -> tuple[int, int]:
+    """(kDLCPU, 0)."""
+    return (1, 0)
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor over memory that another package offers."""
+    import numpy
+
+    from flambeau.tensor import sharing
+
+    array: Any = numpy.from_dlpack(ext_tensor)
+    if not array.flags.writeable:  # DLPack says nothing of it; the exporter gave leave to write
+        view = numpy.ndarray(array.shape, array.dtype, _writable_bytes(array), 0, array.strides)
+        view_owner: Any = view
+        made = sharing.from_numpy(view_owner)
+        made._exporter = array
+        return made
+    return sharing.from_numpy(array)
+
+
+def _writable_bytes(array: Any) -> Any:
+    size = max(sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)), 0)
+    address = array.__array_interface__["data"][0]
+    return (ctypes.c_char * (size + array.itemsize)).from_address(address)
+
+
+# Pickling --------------------------------------------------------------------------------
+
+
+def rebuilt(
+    kind: type, raw: bytes, shape: tuple[int, ...], element: dtype, needs_grad: bool, extra: Any
+) -> Tensor:
+    """A pickled tensor."""
+    made = creation.from_bytes(raw, shape, element)
+    if kind is not Tensor:
+        made = kind._from_tensor(made) if hasattr(kind, "_from_tensor") else made  # type: ignore[attr-defined]
+    if needs_grad:
+        members.set_requires_grad(made, True)
+    if extra:
+        made.__dict__.update(extra)
+    return made
+
+
+def reduce_ex(self: Tensor, protocol: Any) -> Any:
+    """How pickle takes a tensor apart: what comes back is a leaf with its elements."""
+    layout = self._layout
+    plain = self.detach()  # type: ignore[attr-defined]
+    if not layout.is_contiguous:
+        plain = functions.contiguous_copy(plain)
+    raw = b""
+    if layout.n_elements:
+        raw = ctypes.string_at(conversion.address_of(plain, "pickle"), layout.n_bytes)
+    extra = {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
+    needs_grad = members.requires_grad(self)
+    return rebuilt, (type(self), raw, layout.shape, layout.dtype, needs_grad, extra)
+
+
+def copy_of(self: Tensor) -> Tensor:
+    """copy.copy: another tensor over the same memory."""
+    made: Tensor = functions.alias(self.detach())  # type: ignore[attr-defined]
+    made._base = None
+    if type(self) is not Tensor:
+        made = type(self)._from_tensor(made)  # type: ignore[attr-defined]
+    if members.requires_grad(self):
+        members.set_requires_grad(made, True)
+    return made
+
+
+# Python functions over elements ------------------------------------------------------------
+
+
+def _from_python(self: Tensor, values: list[Any], name: str) -> Tensor:
+    if members.requires_grad(self):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+        )
+    layout = self._layout
+    made = creation.from_bytes(creation.packed(values, layout.dtype), layout.shape, layout.dtype)
+    return self.copy_(made)  # type: ignore[attr-defined,no-any-return]
+
+
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:  # noqa: A002 - torch's name
+    """Each element replaced by a Python function's result."""
+    if members.requires_grad(self):
+        return _from_python(self, [], "apply_")
+    return _from_python(self, [callable(each) for each in conversion.flat_values(self)], "apply_")
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:  # noqa: A002
+    """Each element replaced by a Python function of it and another tensor's."""
+    if members.requires_grad(self):
+        return _from_python(self, [], "map_")
+    other = functions.expand(tensor, self._layout.shape)
+    pairs = zip(conversion.flat_values(self), conversion.flat_values(other), strict=True)
+    return _from_python(self, [callable(one, two) for one, two in pairs], "map_")
+
+
+# Python's operators with the tensor on the right -------------------------------------------
+
+
+def rfloordiv(self: Tensor, other: Any) -> Tensor:
+    """other // self."""
+    return functions.floor_divide(_number_tensor(self, other), self)  # type: ignore[no-any-return]
+
+
+def rmod(self: Tensor, other: Any) -> Tensor:
+    """other % self."""
+    return functions.remainder(_number_tensor(self, other), self)  # type: ignore[no-any-return]
+
+
+def rlshift(self: Tensor, other: Any) -> Tensor:
+    """other << self."""
+    return functions.bitwise_left_shift(_number_tensor(self, other), self)  # type: ignore[no-any-return]
+
+
+def rrshift(self: Tensor, other: Any) -> Tensor:
+    """other >> self."""
+    return functions.bitwise_right_shift(_number_tensor(self, other), self)  # type: ignore[no-any-return]
+
+
+def _number_tensor(self: Tensor, number: Any) -> Tensor:
+    return creation.tensor(number, device=self._layout.device)
+
+
+def rmatmul(self: Tensor, other: Any) -> Any:
+    """other @ self, for others that are no tensors."""
+    if isinstance(other, Tensor):
+        return functions.matmul(other, self)
+    return NotImplemented
+
+
+def reversed_(self: Tensor) -> Tensor:
+    """reversed(tensor): the first dim in reverse."""
+    return functions.flip(self, (0,)) if self._layout.shape else self  # type: ignore[no-any-return]
+
+
+def synchronize(self: Tensor) -> None:
+    """Run what is pending on the tensor."""
+    stream.materialize(self, "synchronize")
