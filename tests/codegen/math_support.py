@@ -35,8 +35,8 @@ def run(formula: Callable[..., Any], of: dtype, *inputs: Any, vector_bits: int =
     )
     name = nest_text.kernel_name(nest, vector_bits)
     text = nest_text.kernel_text(nest, vector_bits, name)
-    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
-                                      ctypes.c_void_p])(jit.compile_functions({name: text})[name])  # fmt: skip
+    signature = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+    kernel = ctypes.CFUNCTYPE(None, *signature)(jit.compile_functions({name: text})[name])
     count = max(np.size(each) for each in inputs)
     arrays = []
     for each in (*inputs, 0.0):

@@ -175,6 +175,14 @@ def _digamma(z: Any) -> Any:
     return (mp.log(x) - 1 / (2 * x) - mp.digamma(x)) / z
 
 
+def _asin(z: Any) -> Any:
+    return (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+
+
+def _atan(z: Any) -> Any:
+    return (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+
+
 def _over(t: Any) -> Any:
     return 4 * (1 + t) / (1 - t)
 
@@ -216,14 +224,10 @@ FITS = {
                      lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, 0, Q2, 3),
     "COS_LIGHT": Fit("(cos a - 1 + z / 2) / z^2, z = a^2",
                      lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z, 0, Q2, 3),
-    "ASIN_64": Fit("(asin s - s) / s^3, z = s^2",
-                   lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, 0, 0.25, 12),
-    "ASIN_LIGHT": Fit("(asin s - s) / s^3, z = s^2",
-                      lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, 0, 0.25, 6),
-    "ATAN_64": Fit("(atan t - t) / t^3, z = t^2",
-                   lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, 0, 0.1915, 11),
-    "ATAN_LIGHT": Fit("(atan t - t) / t^3, z = t^2",
-                      lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, 0, 1, 11),
+    "ASIN_64": Fit("(asin s - s) / s^3, z = s^2", _asin, lambda z: z, 0, 0.25, 12),
+    "ASIN_LIGHT": Fit("(asin s - s) / s^3, z = s^2", _asin, lambda z: z, 0, 0.25, 6),
+    "ATAN_64": Fit("(atan t - t) / t^3, z = t^2", _atan, lambda z: z, 0, 0.1915, 11),
+    "ATAN_LIGHT": Fit("(atan t - t) / t^3, z = t^2", _atan, lambda z: z, 0, 1, 11),
     "SINH_64": Fit("(sinh x - x) / x^3, z = x^2",
                    lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, 0, 1, 6),
     "ERF_32": Fit("erf(x) / x - 1, z = x^2", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
@@ -234,7 +238,8 @@ FITS = {
                   _one, 0, 0.6625, 12),
     "ERFC_64": Fit("erfcx(t) (1 + 2 t) - 1, y = (t - 4) / (t + 4)",
                    lambda y: _erfcx(_over(y)) * (1 + 2 * _over(y)) - 1,
-                   lambda y: 1 / (_erfcx(_over(y)) * (1 + 2 * _over(y))), mp.mpf("-0.663"), 0.75, 21),
+                   lambda y: 1 / (_erfcx(_over(y)) * (1 + 2 * _over(y))),
+                   mp.mpf("-0.663"), 0.75, 21),
     "ERFC_LIGHT": Fit("erfcx(t) (1 + 2 t), y = (t - 4) / (t + 4)",
                       lambda y: _erfcx(_over(y)) * (1 + 2 * _over(y)),
                       lambda y: 1 / (_erfcx(_over(y)) * (1 + 2 * _over(y))), -1, 0.5, 11),

@@ -96,7 +96,7 @@ def fraction_of(value: Any) -> Fraction:
     if isinstance(value, (int, float)):
         return Fraction(value)
     sign, mantissa, exponent, _ = value._mpf_
-    size = Fraction(int(mantissa)) * Fraction(2) ** exponent
+    size: Fraction = int(mantissa) * Fraction(2) ** int(exponent)
     return -size if sign else size
 
 

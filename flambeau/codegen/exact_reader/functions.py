@@ -29,11 +29,17 @@ def evaluate(word: str, values: list[Any], digits: int) -> Any:
         answer = _BEYOND[word](*(float(each) for each in values))
         if answer is not None:
             return answer
-    import mpmath
-
+    mpmath = _mpmath()
     with mpmath.workdps(_digits(values, digits)):
         result = _FUNCTIONS[word](mpmath, *(_number(mpmath, each) for each in values))
         return +result if isinstance(result, mpmath.mpf) else result
+
+
+def _mpmath() -> Any:
+    """The one package the oracle needs and users do not: it comes with flambeau[test]."""
+    import mpmath  # type: ignore[import-untyped]
+
+    return mpmath
 
 
 def _digits(values: list[Any], digits: int) -> int:
@@ -167,8 +173,7 @@ def _atan2(y: Any, x: Any) -> Any:
         return None
     if _sign(x) > 0:
         return _zero(y)
-    import mpmath
-
+    mpmath = _mpmath()
     with mpmath.workdps(80):
         return _sign(y) * +mpmath.pi
 

@@ -48,8 +48,8 @@ def _erf_small(k: Any, x: Any) -> Any:
 
 
 def _erfc_curve(k: Any, t: Any) -> Any:
-    """erfc(t) e^(t^2) for t >= BORDER: (1 + g(y)) / (1 + 2 t), y = (t - 4) / (t + 4), both quotients
-    with their remainders put back."""
+    """erfc(t) e^(t^2) for t >= BORDER: (1 + g(y)) / (1 + 2 t), y = (t - 4) / (t + 4), both
+    quotients with their remainders put back."""
     inverse = k.div(1.0, k.add(t, 4.0))
     y = k.mul(k.sub(t, 4.0), inverse)
     remainder = k.fma(k.neg(t), y, k.fma(k.add(y, 1.0), -4.0, t))

@@ -30,9 +30,9 @@ def test_pairs_are_exact(name):
         run(lambda k, x, y, i=i: getattr(parts, name)(k, x, y)[i], dtypes.float64, a, b)
         for i in (0, 1)
     )
-    for x, y, h, l in zip(*(each.tolist() for each in (a, b, high, low)), strict=True):
+    for x, y, big, small in zip(*(each.tolist() for each in (a, b, high, low)), strict=True):
         exact = Fraction(x) + Fraction(y) if name == "any_sum" else Fraction(x) * Fraction(y)
-        assert Fraction(h) + Fraction(l) == exact
+        assert Fraction(big) + Fraction(small) == exact
 
 
 def test_split_gives_the_number_back():
