@@ -152,6 +152,9 @@ class RightShift(Shift):
 class Where(Operator):
     """input where the condition holds, other elsewhere. (The method is self.where(condition, other).)"""
 
+    # Gradients choose between a cotangent and 0: a constant of the kernel.
+    specials = {"input": (0,), "other": (0,)}
+
     def infer(self, condition: Tensor, input: Operand, other: Operand) -> Inferred:
         if condition.dtype not in (dtypes.bool_, dtypes.uint8):
             raise RuntimeError(
@@ -166,13 +169,22 @@ class Where(Operator):
         return Inferred((out,), {"common": common})
 
     def lower(self, b: Any, condition: Any, input: Any, other: Any, common: dtype) -> Any:
-        def formula(k: Any, chosen: Any, yes: Any, no: Any) -> Any:
-            yes, no = (k.convert(each, common.compute) for each in (yes, no))
+        compute = common.compute
+        given = []
+        for each in (input, other):
+            if hasattr(each, "shape"):
+                # A number in a map takes the dtype beside it: here that may be the condition's.
+                given.append(each if each.shape else b.convert(each, compute))
+
+        def formula(k: Any, chosen: Any, *values: Any) -> Any:
+            rest = iter(values)
+            yes, no = (
+                k.convert(next(rest), compute) if hasattr(each, "shape") else k.constant(0, compute)
+                for each in (input, other)
+            )
             return k.select(k.convert(chosen, dtypes.bool_), yes, no)
 
-        # A number in a map takes the dtype of a tensor beside it: here that may be the condition.
-        input, other = (each if each.shape else b.convert(each, common) for each in (input, other))
-        return b.map(formula, condition, input, other, dtype=common)
+        return b.map(formula, condition, *given, dtype=common)
 
     def vjp(self, t: Any, grad: Any, condition: Any, needs: Any) -> Any:
         return (

@@ -429,9 +429,8 @@ class CrossEntropyBackward(Operator):
         if not label_smoothing:
             return wanted, total
         share = b.size_number(label_smoothing / input.shape[dim], compute)
-        everywhere = b.map(
-            lambda k, c, f: k.select(c, f, 0.0), b.unsqueeze(counts, dim), share
-        )
+        counting = b.convert(b.unsqueeze(counts, dim), compute)
+        everywhere = b.map(lambda k, c, f: k.mul(c, f), counting, share)
         if weight is not None:
             along = b.reshape(weight, _along(weight.shape[0], dim, len(input.shape)))
             everywhere = b.map(lambda k, e, w: k.mul(e, w), everywhere, b.convert(along, compute))

@@ -27,7 +27,7 @@ class Splitting(View):
             start += size
         return seen
 
-    def joined(self, t: Any, grads: Any, input_layout: Layout, dim: int, seen: Seen) -> Any:
+    def joined(self, t: Any, grads: Any, dim: int, seen: Seen) -> Any:
         """The parts' cotangents after each other, zeros for those without."""
         whole = [
             t.zeros(layout.shape, dtype=layout.dtype, device=layout.device)
@@ -36,10 +36,6 @@ class Splitting(View):
             for grad, (layout, _) in zip(grads, seen, strict=True)
         ]
         return t.cat(whole, dim)
-
-    def vjp(self, t: Any, grads: Any, input_layout: Any, dim: int, **attributes: Any) -> Any:
-        seen = self.view(input_layout, dim=dim, **attributes)
-        return self.joined(t, grads, input_layout, dim, seen)
 
 
 @operator("split")
@@ -80,6 +76,12 @@ class Split(Splitting):
             )
         return self.parts(input, at, sizes)
 
+    def vjp(
+        self, t: Any, grads: Any, input_layout: Any, split_size_or_sections: Any, dim: int
+    ) -> Any:
+        seen = self.view(input_layout, split_size_or_sections, dim)
+        return self.joined(t, grads, dim, seen)
+
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(5, 4), 2), s(s.real(3, 6), (1, 2, 3), 1)]
 
@@ -100,6 +102,9 @@ class Chunk(Splitting):
         each = -(-size // chunks)
         n_parts = -(-size // each)
         return self.parts(input, at, [min(each, size - part * each) for part in range(n_parts)])
+
+    def vjp(self, t: Any, grads: Any, input_layout: Any, chunks: int, dim: int) -> Any:
+        return self.joined(t, grads, dim, self.view(input_layout, chunks, dim))
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(5, 4), 2), s(s.real(3, 6), 4, -1)]
@@ -136,11 +141,13 @@ class TensorSplit(Splitting):
             seen.append(view_rules.sliced(input, at, begin, max(stop - begin, 0)))
         return seen
 
-    def vjp(self, t: Any, grads: Any, input_layout: Any, dim: int, **attributes: Any) -> Any:
-        cuts = attributes["indices_or_sections"]
+    def vjp(
+        self, t: Any, grads: Any, input_layout: Any, indices_or_sections: Any, dim: int
+    ) -> Any:
+        cuts = indices_or_sections
         size = input_layout.shape[dim]
         if isinstance(cuts, int) or list(cuts) == sorted(c for c in cuts if 0 <= c <= size):
-            return super().vjp(t, grads, input_layout, dim, **attributes)
+            return self.joined(t, grads, dim, self.view(input_layout, cuts, dim))
         # Cuts out of order show some places twice or never.
         total = t.zeros(input_layout.shape, dtype=input_layout.dtype, device=input_layout.device)
         bounds = [0, *cuts, size]
