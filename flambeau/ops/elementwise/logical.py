@@ -174,7 +174,7 @@ class Where(Operator):
         for each in (input, other):
             if hasattr(each, "shape"):
                 # A number in a map takes the dtype beside it: here that may be the condition's.
-                given.append(each if each.shape else b.convert(each, compute))
+                given.append(each if each.shape else b.convert(b.memory(each), compute))
 
         def formula(k: Any, chosen: Any, *values: Any) -> Any:
             rest = iter(values)

@@ -204,7 +204,8 @@ def index_bounds(input: Layout, dims: tuple[int, ...]) -> list[Bound]:
             f"indices.{position}",
             -input.shape[dim],
             input.shape[dim],
-            out_of_bounds(IndexError, dim, input.shape[dim]),
+            # torch counts the indexed dims, not the tensor's.
+            out_of_bounds(IndexError, position, input.shape[dim]),
         )
         for position, dim in enumerate(dims)
     ]
