@@ -15,7 +15,7 @@ from flambeau.devices.cpu.gemm.tile_text import SUM_BLOCK
 
 # Rows and vectors of a tile by the vectors in a row of C (0: any other number), and vectors by
 # rows where rows are few: as many accumulators as registers allow, with a few for operands.
-_TILES: Final[dict[int, tuple[dict[int, tuple[int, int]], dict[int, int]]]] = {
+TILES: Final[dict[int, tuple[dict[int, tuple[int, int]], dict[int, int]]]] = {
     256: ({1: (12, 1), 3: (4, 3), 0: (6, 2)}, {1: 12, 2: 6, 3: 4, 4: 3}),
     512: ({1: (14, 1), 2: (14, 2), 3: (8, 3), 0: (6, 4)}, {1: 28, 2: 12, 3: 8, 4: 6, 5: 5}),
 }
@@ -36,7 +36,7 @@ _K_BLOCK: Final = 1024
 # Multiply-adds of a unit in large products, of the smallest unit worth handing to another thread,
 # and of the smallest worth handing out for balance alone.
 _UNIT_WORK: Final = 2_000_000
-_THREAD_WORK: Final = 50_000
+_THREAD_WORK: Final = 100_000
 _BALANCE_WORK: Final = 250_000
 # The same for products with one row, which read more than they compute.
 _VECTOR_WORK: Final = 25_000
@@ -55,7 +55,7 @@ def round_up(number: int, unit: int) -> int:
 def tile_of(product: Product, element: Element) -> tuple[int, int]:
     """Rows and vectors of the register tile: as many accumulators as registers allow."""
     n_vectors = -(-product.n // element.lanes)
-    by_vectors, by_rows = _TILES[element.vector_bits]
+    by_vectors, by_rows = TILES[element.vector_bits]
     rows, vectors = by_vectors.get(n_vectors, by_vectors[0])
     rows = -(-product.m // -(-product.m // rows)) if product.m < 4 * rows else rows
     if rows in by_rows:
