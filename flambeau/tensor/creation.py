@@ -317,15 +317,50 @@ def _tensor_dtype(data: Any) -> dtype | None:
 def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
     """Like `tensor`, but shares memory with a tensor or array where it can."""
     if isinstance(data, Tensor):
-        if dtype is None or dtype is data._layout.dtype:
-            return data
-        return data.to(dtype)  # type: ignore[no-any-return]
+        same = dtype is None or dtype is data._layout.dtype
+        if device is not None:
+            return data.to(device, dtype=dtype or data._layout.dtype)  # type: ignore[attr-defined,no-any-return]
+        return data if same else data.to(dtype)  # type: ignore[attr-defined,no-any-return]
     if _is_array(data):
         from flambeau.tensor import sharing
 
         made = sharing.from_numpy(data)
-        return made if dtype is None else made.to(dtype)  # type: ignore[no-any-return]
+        if device is not None and chosen_device(device) is META:
+            made = made.to(device)  # type: ignore[attr-defined]
+        return made if dtype is None else made.to(dtype)  # type: ignore[attr-defined,no-any-return]
     return tensor(data, dtype=dtype, device=device)
+
+
+def asarray(
+    obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of a tensor, array, buffer or numbers: shared memory unless `copy` says otherwise."""
+    if not isinstance(obj, Tensor) and not _is_array(obj) and isinstance(
+        obj, (bytes, bytearray, memoryview)
+    ):
+        from flambeau.tensor import sharing
+
+        obj = sharing.frombuffer(obj, dtype=dtype or promotion.default_dtype())
+    shareable = isinstance(obj, Tensor) or _is_array(obj)
+    made = as_tensor(obj, dtype, device)
+    if copy is False and (not shareable or _storage_moved(obj, made)):
+        raise ValueError(
+            "cannot convert the given object to a tensor without copying its data: copy=False"
+        )
+    if copy and shareable and not _storage_moved(obj, made):
+        made = made.clone()  # type: ignore[attr-defined]
+    if requires_grad:
+        made = made.detach()  # type: ignore[attr-defined]
+        members.set_requires_grad(made, True)
+    return made
+
+
+def _storage_moved(source: Any, made: Tensor) -> bool:
+    """Whether a conversion made memory of its own."""
+    if isinstance(source, Tensor):
+        return made._storage is not source._storage
+    return made._storage.external is None
 
 
 def sizes_of(size: tuple[Any, ...], name: str) -> tuple[int, ...]:

@@ -36,7 +36,7 @@ def know(index: Tensor, lowest: int, highest: int) -> None:
 def known(index: Tensor) -> tuple[int, int] | None:
     """Bounds noted for the storage as it is now, or None."""
     found = _KNOWN.get(index._storage)
-    if found is None or found[0] != index._storage.version:
+    if found is None or found[0] != index._storage.version or index._storage in UNTRACKED:
         return None
     return found[1], found[2]
 

@@ -196,15 +196,12 @@ def _sequence_item(item: Any) -> Tensor:
 class Indexed:
     """A key taken apart: a view of the tensor, and tensors that index some of its dims."""
 
-    __slots__ = ("checked", "dims", "indices", "viewed")
+    __slots__ = ("dims", "indices", "viewed")
 
-    def __init__(
-        self, viewed: Tensor, dims: list[int], indices: list[Tensor], checked: list[bool]
-    ) -> None:
+    def __init__(self, viewed: Tensor, dims: list[int], indices: list[Tensor]) -> None:
         self.viewed = viewed
         self.dims = tuple(dims)
         self.indices = indices
-        self.checked = checked  # places of masks are within their dims
 
 
 def taken_apart(self: Tensor, key: Any) -> Indexed:
@@ -242,13 +239,11 @@ def taken_apart(self: Tensor, key: Any) -> Indexed:
         viewed = indexing.getitem(self, tuple(plain))
     dims: list[int] = []
     indices: list[Tensor] = []
-    checked: list[bool] = []
     for at, item in where:
         found = _places(viewed._layout, at, item)
         dims += range(at, at + len(found))
         indices += found
-        checked += [found[0] is not item] * len(found)
-    return Indexed(viewed, dims, indices, checked)
+    return Indexed(viewed, dims, indices)
 
 
 def _places(layout: Layout, at: int, item: Any) -> list[Tensor]:
@@ -271,8 +266,9 @@ def _places(layout: Layout, at: int, item: Any) -> list[Tensor]:
 def nonzero(mask: Tensor) -> Tensor:
     """Places of the elements that are not 0, a row each; runs what is pending to count them."""
     count = int(functions.count_nonzero(mask).item())
-    found = functions.nonzero_static(mask.detach(), size=count)  # type: ignore[attr-defined]
-    return found  # type: ignore[no-any-return]
+    found: Tensor = functions.nonzero_static(mask.detach(), size=count)  # type: ignore[attr-defined]
+    index_bounds.know(found, 0, max(mask._layout.shape, default=1) - 1)
+    return found
 
 
 def gathered(self: Tensor, key: Any) -> Tensor:
@@ -281,20 +277,7 @@ def gathered(self: Tensor, key: Any) -> Tensor:
     if not found.indices:
         viewed = found.viewed
         return functions.alias(viewed) if viewed is self else viewed  # type: ignore[no-any-return]
-    check_values(found)
     return functions.index(found.viewed, found.indices, found.dims)  # type: ignore[no-any-return]
-
-
-def check_values(found: Indexed) -> None:
-    """Every index within its dim, or torch's IndexError."""
-    shape = found.viewed._layout.shape
-    for position, (dim, index) in enumerate(zip(found.dims, found.indices, strict=True)):
-        size = shape[dim]
-        if found.checked[position]:
-            continue
-        wrong = index_bounds.first_outside(index, -size, size)
-        if wrong is not None:
-            raise indexing.out_of_bounds(wrong, position, size)
 
 
 # Writing -----------------------------------------------------------------------------------
@@ -318,7 +301,6 @@ def put(self: Tensor, key: Any, value: Any) -> None:
         else:
             viewed.fill_(source)  # type: ignore[attr-defined]
         return
-    check_values(found)
     if not is_tensor:
         source = functions.full((), source, dtype=self._layout.dtype, device=self._layout.device)
     elif source._layout.ndim == 0 and source._layout.dtype is not self._layout.dtype:

@@ -67,7 +67,7 @@ def from_numpy(array: Any) -> Tensor:
             raise ValueError(
                 "At least one stride in the given numpy array is negative, and tensors with "
                 "negative strides are not currently supported. (You can probably work around this "
-                "by making a copy of your array with array.copy().) "
+                "by making a copy of your array  with array.copy().) "
             )
         if stride % size:
             raise ValueError(

@@ -238,9 +238,7 @@ class Index(Operator):
             )
         for each in indices:
             if each.dtype not in (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8):
-                raise IndexError(
-                    "tensors used as indices must be long, int, byte or bool tensors"
-                )
+                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         rest = [size for dim, size in enumerate(input.shape) if dim not in chosen]
         at = chosen[0] if are_adjacent(chosen) else 0
         shape = (*rest[:at], *index_shape(indices), *rest[at:])
