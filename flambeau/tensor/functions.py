@@ -25,6 +25,7 @@ _WRITTEN = {
         "flambeau.tensor.fills",
     ),
     **dict.fromkeys(("empty", "empty_strided"), "flambeau.tensor.creation"),
+    "is_grad_enabled": "flambeau.gradients.modes",  # asked by gradients with a fused first order
 }  # fmt: skip
 
 
