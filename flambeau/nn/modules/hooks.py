@@ -7,37 +7,11 @@ Not here  hooks of tensors (gradients.hooks)."""
 
 from __future__ import annotations
 
-import itertools
-import weakref
 from collections import OrderedDict
 from typing import Any, Final
 
 from flambeau.tensor import Tensor
-
-_numbers: Final = itertools.count()
-
-
-class RemovableHandle:
-    """Takes a hook away again: `remove()`, or leaving a `with` block."""
-
-    def __init__(self, hooks: Any, extra: Any = ()) -> None:
-        self.id = next(_numbers)
-        self.hooks_dict_ref = weakref.ref(hooks)
-        self._extra = [weakref.ref(each) for each in extra]
-
-    def remove(self) -> None:
-        """Take the hook away."""
-        for reference in (self.hooks_dict_ref, *self._extra):
-            table = reference()
-            if table is not None and self.id in table:
-                del table[self.id]
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self.remove()
-
+from flambeau.utils.hooks import RemovableHandle
 
 class _Global:
     """Hooks of every module."""
@@ -46,13 +20,10 @@ class _Global:
         self.forward: OrderedDict[int, Any] = OrderedDict()
         self.forward_pre: OrderedDict[int, Any] = OrderedDict()
 
-    @property
-    def any(self) -> bool:
-        """Whether there are any."""
-        return bool(self.forward or self.forward_pre)
-
 
 GLOBAL: Final = _Global()
+GLOBAL_FORWARD: Final = GLOBAL.forward
+GLOBAL_FORWARD_PRE: Final = GLOBAL.forward_pre
 
 
 def register_module_forward_hook(hook: Any, *, always_call: bool = False) -> RemovableHandle:
@@ -75,7 +46,8 @@ def register_forward_hook(
 ) -> RemovableHandle:  # fmt: skip
     """Call hook(module, inputs, output) after forward; what it returns replaces the output."""
     handle = RemovableHandle(
-        self._forward_hooks, (self._forward_hooks_with_kwargs, self._forward_hooks_always_called)
+        self._forward_hooks,
+        extra_dict=[self._forward_hooks_with_kwargs, self._forward_hooks_always_called],
     )
     self._forward_hooks[handle.id] = hook
     if with_kwargs:
@@ -91,7 +63,9 @@ def register_forward_pre_hook(
     self: Any, hook: Any, *, prepend: bool = False, with_kwargs: bool = False
 ) -> RemovableHandle:
     """Call hook(module, inputs) before forward; what it returns replaces the inputs."""
-    handle = RemovableHandle(self._forward_pre_hooks, (self._forward_pre_hooks_with_kwargs,))
+    handle = RemovableHandle(
+        self._forward_pre_hooks, extra_dict=self._forward_pre_hooks_with_kwargs
+    )
     self._forward_pre_hooks[handle.id] = hook
     if with_kwargs:
         self._forward_pre_hooks_with_kwargs[handle.id] = True

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau.nn.modules import hooks, state
+from flambeau.nn.modules.hooks import GLOBAL_FORWARD, GLOBAL_FORWARD_PRE
 from flambeau.nn.parameter import Buffer, Parameter
 from flambeau.tensor import Tensor
 
@@ -76,7 +77,7 @@ class Module:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if (
             self._forward_hooks or self._forward_pre_hooks or self._backward_hooks
-            or self._backward_pre_hooks or hooks.GLOBAL.any
+            or self._backward_pre_hooks or GLOBAL_FORWARD or GLOBAL_FORWARD_PRE
         ):  # fmt: skip
             return hooks.call(self, arguments, named)
         return self.forward(*arguments, **named)
@@ -87,10 +88,10 @@ class Module:
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for kind in ("_parameters", "_buffers", "_modules"):
-            table = own.get(kind)
-            if table is not None and name in table:
-                return table[name]
+        if "_modules" in own:  # else __init__ was not called yet
+            for table in (own["_modules"], own["_parameters"], own["_buffers"]):
+                if name in table:
+                    return table[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -1,0 +1,1 @@
+"""Functions of torch.nn.functional whose signatures differ from an operator's."""

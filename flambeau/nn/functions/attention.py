@@ -1,0 +1,214 @@
+"""Attention as torch.nn.functional spells it.
+
+Keeps     scaled_dot_product_attention is one operator, its dropout mask drawn at the call.
+Touches   tensor.functions, dropout.
+Not here  the kernel (ops.rows.attention), MultiheadAttention (modules)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flambeau.nn.functions.dropout import keep_mask
+from flambeau.tensor import functions as t
+
+
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """softmax(query @ key^T * scale + mask) @ value.
+
+    >>> import flambeau as torch
+    >>> q = torch.ones(1, 2, 3, 4)
+    >>> torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).shape
+    torch.Size([1, 2, 3, 4])
+    """
+    if query.dim() < 2 or key.dim() < 2 or value.dim() < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got "
+            f"query.dim(): {query.dim()}, key.dim(): {key.dim()} and value.dim(): {value.dim()} "
+            "instead."
+        )
+    if attn_mask is not None and is_causal:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
+    if enable_gqa:
+        key = _repeated(key, query.shape[-3] // key.shape[-3])
+        value = _repeated(value, query.shape[-3] // value.shape[-3])
+    if scale is None:
+        scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+    mask = None
+    if dropout_p > 0.0:
+        batch = tuple(query.shape[:-2])
+        mask = keep_mask((*batch, query.shape[-2], key.shape[-2]), 1.0 - dropout_p)
+    result = t.attention(
+        query, key, value, attn_mask, mask, float(scale), 1.0 - dropout_p, is_causal
+    )
+    return result[0]
+
+
+def _repeated(heads: Any, times: int) -> Any:
+    """Each head `times` times, for queries that share it."""
+    if times == 1:
+        return heads
+    shape = list(heads.shape)
+    expanded = heads.unsqueeze(-3).expand(*shape[:-2], times, *shape[-2:])
+    shape[-3] *= times
+    return expanded.reshape(shape)
+
+
+def _projected(
+    query: Any, key: Any, value: Any, embed_dim: int, weight: Any, bias: Any
+) -> tuple[Any, Any, Any]:
+    """Queries, keys and values from one stacked weight."""
+    if query is key and key is value:
+        packed = t.linear(query, weight, bias)
+        return tuple(packed.split(embed_dim, -1))  # type: ignore[return-value]
+    weights = weight.split(embed_dim, 0)
+    biases = (None, None, None) if bias is None else bias.split(embed_dim, 0)
+    return tuple(
+        t.linear(each, w, b)
+        for each, w, b in zip((query, key, value), weights, biases, strict=True)
+    )  # type: ignore[return-value]
+
+
+def _additive(mask: Any, name: str, dtype: Any) -> Any:
+    """A mask to be added: -inf where a bool one is True."""
+    if mask is None:
+        return None
+    if mask.dtype.name == "bool":
+        return t.zeros_like(mask, dtype=dtype).masked_fill_(mask, float("-inf"))
+    if not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    return mask
+
+
+def multi_head_attention_forward(
+    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int,
+    in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool,
+    dropout_p: float, out_proj_weight: Any, out_proj_bias: Any, training: bool = True,
+    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None,
+    v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Attention of several heads on (length, batch, embedding) tensors; returns (output, weights).
+
+    Raises   AssertionError: sizes that do not fit (torch's sentences)."""
+    is_batched = query.dim() == 3
+    if not is_batched:
+        query, key, value = (each.unsqueeze(1) for each in (query, key, value))
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+    length, batch, width = query.shape
+    source = key.shape[0]
+    if width != embed_dim_to_check:
+        raise AssertionError(
+            f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}"
+        )
+    head_width = width // num_heads
+    if head_width * num_heads != width:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    attn_mask = _additive(attn_mask, "attn_mask", query.dtype)
+    key_padding_mask = _additive(key_padding_mask, "key_padding_mask", query.dtype)
+    if use_separate_proj_weight:
+        biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
+        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
+        q, k, v = (
+            t.linear(each, w, b)
+            for each, w, b in zip((query, key, value), weights, biases, strict=True)
+        )
+    else:
+        if key.shape != value.shape:
+            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        q, k, v = _projected(query, key, value, width, in_proj_weight, in_proj_bias)
+    attn_mask = _checked_mask(attn_mask, length, source, batch * num_heads)
+    if bias_k is not None and bias_v is not None:
+        k = t.cat([k, bias_k.repeat(1, batch, 1)])
+        v = t.cat([v, bias_v.repeat(1, batch, 1)])
+        attn_mask, key_padding_mask = _widened(attn_mask), _widened(key_padding_mask)
+    q = q.reshape(length, batch * num_heads, head_width).transpose(0, 1)
+    k = static_k if static_k is not None else k.reshape(
+        k.shape[0], batch * num_heads, head_width
+    ).transpose(0, 1)  # fmt: skip
+    v = static_v if static_v is not None else v.reshape(
+        v.shape[0], batch * num_heads, head_width
+    ).transpose(0, 1)  # fmt: skip
+    if add_zero_attn:
+        zeros = k.new_zeros((batch * num_heads, 1, head_width))
+        k, v = t.cat([k, zeros], 1), t.cat([v, zeros], 1)
+        attn_mask, key_padding_mask = _widened(attn_mask), _widened(key_padding_mask)
+    source = k.shape[1]
+    if key_padding_mask is not None:
+        if tuple(key_padding_mask.shape) != (batch, source):
+            raise AssertionError(
+                f"expecting key_padding_mask shape of {(batch, source)}, but got "
+                f"{key_padding_mask.shape}"
+            )
+        spread = key_padding_mask.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1)
+        spread = spread.reshape(batch * num_heads, 1, source)
+        attn_mask = spread if attn_mask is None else attn_mask + spread
+    drop = dropout_p if training else 0.0
+    if need_weights:
+        scores = (q * math.sqrt(1.0 / head_width)).bmm(k.transpose(-2, -1))
+        if attn_mask is not None:
+            scores = attn_mask + scores
+        shares = t.softmax(scores, -1)
+        if drop > 0.0:
+            from flambeau.nn.functions.dropout import dropout
+
+            shares = dropout(shares, drop)
+        heads = shares.bmm(v)
+    else:
+        shape = (batch, num_heads)
+        if attn_mask is not None:
+            if attn_mask.shape[0] == 1 and attn_mask.dim() == 3:
+                attn_mask = attn_mask.unsqueeze(0)
+            else:
+                attn_mask = attn_mask.view(*shape, -1, source)
+        heads = scaled_dot_product_attention(
+            q.reshape(*shape, length, head_width), k.reshape(*shape, source, head_width),
+            v.reshape(*shape, source, head_width), attn_mask, drop,
+        ).reshape(batch * num_heads, length, head_width)  # fmt: skip
+    joined = heads.transpose(0, 1).reshape(length * batch, width)
+    output = t.linear(joined, out_proj_weight, out_proj_bias).reshape(
+        length, batch, out_proj_weight.shape[0]
+    )
+    weights = None
+    if need_weights:
+        weights = shares.reshape(batch, num_heads, length, source)
+        if average_attn_weights:
+            weights = weights.mean(1)
+    if not is_batched:
+        output = output.squeeze(1)
+        weights = None if weights is None else weights.squeeze(0)
+    return output, weights
+
+
+def _checked_mask(mask: Any, length: int, source: int, heads: int) -> Any:
+    if mask is None:
+        return None
+    if mask.dim() == 2:
+        if tuple(mask.shape) != (length, source):
+            raise RuntimeError(
+                f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, source)}."
+            )
+        return mask.unsqueeze(0)
+    if mask.dim() == 3:
+        if tuple(mask.shape) != (heads, length, source):
+            raise RuntimeError(
+                f"The shape of the 3D attn_mask is {mask.shape}, but should be "
+                f"{(heads, length, source)}."
+            )
+        return mask
+    raise RuntimeError(f"attn_mask's dimension {mask.dim()} is not supported")
+
+
+def _widened(mask: Any) -> Any:
+    """A mask with one key more, which nobody is kept from."""
+    return None if mask is None else t.constant_pad_nd(mask, (0, 1), 0.0)

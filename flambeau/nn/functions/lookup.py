@@ -1,0 +1,131 @@
+"""Tables looked up by number: embedding, embedding_bag, one_hot.
+
+Keeps     the padding row gets no gradient; max_norm shortens rows in place, as torch's.
+Touches   tensor.functions.
+Not here  gathering (ops.indexing)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.autograd.grad_mode import no_grad
+from flambeau.tensor import functions as t
+
+
+def _renormalized(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Rows in use that are longer than max_norm, shortened in place."""
+    with no_grad():
+        rows = t.index_select(weight, 0, indices.reshape(-1))
+        length = t.vector_norm(rows, norm_type, 1, True)
+        factor = t.where(length > max_norm, max_norm / (length + 1e-7), 1.0)
+        weight.index_copy_(0, indices.reshape(-1), rows * factor)
+
+
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Any:  # fmt: skip
+    """Rows of `weight` chosen by `input`."""
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        count = weight.shape[0]
+        if not -count <= padding_idx < count:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= count
+    if max_norm is not None:
+        _renormalized(weight, input, max_norm, norm_type)
+    return t.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def embedding_bag(
+    input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None,
+    norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
+    sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:  # fmt: skip
+    """Rows of `weight`, each bag's summed, averaged or their maximum."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if input.dim() == 2 and offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
+            f"fixed length sequences. However, found offsets of type {type(offsets)}"
+        )
+    if input.dim() == 1 and offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if input.dim() not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if max_norm is not None:
+        _renormalized(weight, input, max_norm, norm_type)
+    if input.dim() == 2:
+        bags, length = input.shape
+        starts = [number * length for number in range(bags)]
+        flat = input.reshape(-1)
+    else:
+        flat = input
+        starts = offsets.tolist()
+        if include_last_offset:
+            starts = starts[:-1]
+    weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    return _bags(flat, weight, starts, mode, weights, padding_idx, scale_grad_by_freq)
+
+
+def _bags(
+    flat: Any, weight: Any, starts: list[int], mode: str, weights: Any, padding_idx: int | None,
+    scale_grad_by_freq: bool,
+) -> Any:  # fmt: skip
+    """Each bag's rows, folded."""
+    import flambeau as torch
+
+    ends = [*starts[1:], flat.shape[0]]
+    numbers = [n for n, (a, b) in enumerate(zip(starts, ends, strict=True)) for _ in range(a, b)]
+    bag = torch.tensor(numbers, dtype=torch.int64)
+    padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
+    rows = t.embedding(weight, flat, padding, scale_grad_by_freq, False)
+    kept = None if padding_idx is None else flat != padding
+    if weights is not None:
+        rows = rows * weights.unsqueeze(1)
+    if mode == "max":
+        width = weight.shape[1]
+        parts = []
+        for a, b in zip(starts, ends, strict=True):
+            part = rows[a:b] if kept is None else rows[a:b][kept[a:b]]
+            parts.append(part.amax(0) if part.shape[0] else rows.new_zeros(width))
+        return torch.stack(parts)
+    if kept is not None:
+        rows = rows * kept.to(rows.dtype).unsqueeze(1)
+    total = rows.new_zeros((len(starts), weight.shape[1])).index_add(0, bag, rows)
+    if mode == "sum":
+        return total
+    ones = torch.ones(flat.shape[0], dtype=rows.dtype) if kept is None else kept.to(rows.dtype)
+    counts = torch.zeros(len(starts), dtype=rows.dtype).index_add(0, bag, ones)
+    return total / counts.clamp_min(1).unsqueeze(1)
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """1 at each index along a new last dim, 0 elsewhere.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]), 3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    if tensor.dtype.name != "int64":
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes == -1:
+        if tensor.numel() == 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        if tensor.min().item() < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        num_classes = int(tensor.max().item()) + 1
+    elif num_classes < 1 and tensor.numel():
+        raise RuntimeError("num_classes should be positive")
+    elif tensor.numel() == 0 and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    return t.one_hot(tensor, num_classes)

@@ -1,0 +1,221 @@
+"""Losses as torch.nn.functional spells them.
+
+Keeps     each is one operator where torch's is one kernel; torch's warnings and errors.
+Touches   tensor.functions.
+Not here  margins (margin_losses.py), the formulas (ops.rows)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from flambeau.autograd.grad_mode import no_grad
+from flambeau.nn.functions import reductions
+from flambeau.tensor import Tensor
+from flambeau.tensor import functions as t
+
+
+def _warn_of_sizes(input: Any, target: Any) -> None:
+    if target._layout.shape != input._layout.shape:
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+def _check_weight(weight: Any, input: Any, reduction: str) -> None:
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+    if reduction not in ("none", "sum", "mean"):
+        raise ValueError(
+            f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'."
+        )
+
+
+def cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None,
+    ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    """-log softmax(input) at the targets, or against target probabilities.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.cross_entropy(torch.zeros(2, 4), torch.tensor([1, 3]))
+    tensor(1.3863)
+    """
+    if size_average is not None or reduce is not None:
+        reduction = reductions.legacy(size_average, reduce)
+    return t.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def nll_loss(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None,
+    ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """-input at the targets: cross_entropy of log-probabilities."""
+    reduction = reductions.chosen(size_average, reduce, reduction)
+    return t.nll_loss(input, target, weight, ignore_index, reduction)
+
+
+def mse_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean", weight: Any = None,
+) -> Any:  # fmt: skip
+    """(input - target)^2."""
+    _warn_of_sizes(input, target)
+    reduction = reductions.chosen(size_average, reduce, reduction)
+    if weight is None:
+        return t.mse_loss(input, target, reduction)
+    _check_weight(weight, input, reduction)
+    losses = (input - target) ** 2 * weight
+    if reduction == "mean":
+        return losses.sum() / weight.sum()
+    return reductions.apply(losses, reduction)
+
+
+def l1_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean", weight: Any = None,
+) -> Any:  # fmt: skip
+    """|input - target|."""
+    _warn_of_sizes(input, target)
+    reduction = reductions.chosen(size_average, reduce, reduction)
+    if weight is None:
+        return t.l1_loss(input, target, reduction)
+    _check_weight(weight, input, reduction)
+    losses = (input - target).abs() * weight
+    if reduction == "mean":
+        return losses.sum() / weight.sum()
+    return reductions.apply(losses, reduction)
+
+
+def smooth_l1_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean", beta: float = 1.0,
+) -> Any:  # fmt: skip
+    """Squared below beta, absolute above."""
+    _warn_of_sizes(input, target)
+    reduction = reductions.chosen(size_average, reduce, reduction)
+    if beta == 0.0:
+        return t.l1_loss(input, target, reduction)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return t.smooth_l1_loss(input, target, reduction, beta)
+
+
+def huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Any:
+    """Squared below delta, linear above."""
+    _warn_of_sizes(input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if weight is None:
+        return t.huber_loss(input, target, reduction, delta)
+    _check_weight(weight, input, reduction)
+    return reductions.apply(t.huber_loss(input, target, "none", delta) * weight, reduction)
+
+
+def kl_div(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean", log_target: bool = False,
+) -> Any:  # fmt: skip
+    """target * (log(target) - input)."""
+    if size_average is not None or reduce is not None:
+        return t.kl_div(input, target, reductions.legacy(size_average, reduce), log_target)
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
+            "release.",
+            stacklevel=2,
+        )
+    if reduction == "batchmean":
+        total = t.kl_div(input, target, "sum", log_target)
+        return total / input.shape[0] if input.dim() else total
+    return t.kl_div(input, target, reduction, log_target)
+
+
+def binary_cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """-(target * log(input) + (1 - target) * log(1 - input))."""
+    reduction = reductions.chosen(size_average, reduce, reduction)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}) is deprecated. Please ensure they have the same size."
+        )
+    if input.numel():
+        with no_grad():
+            inside = (input >= 0).logical_and(input <= 1).all()
+        if not inside:
+            raise RuntimeError("all elements of input should be between 0 and 1")
+    return t.binary_cross_entropy(input, target, weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean", pos_weight: Any = None,
+) -> Any:  # fmt: skip
+    """binary_cross_entropy of sigmoid(input), without overflow."""
+    reduction = reductions.chosen(size_average, reduce, reduction)
+    return t.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+
+
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False,
+    size_average: Any = None, eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """exp(input) - target * input (log_input), else input - target * log(input + eps)."""
+    reduction = reductions.chosen(size_average, reduce, reduction)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if log_input:
+        losses = input.exp() - target * input
+    else:
+        losses = input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        losses = losses + stirling.masked_fill(target <= 1, 0)
+    return reductions.apply(losses, reduction)
+
+
+def _variance(input: Any, var: Any) -> Any:
+    """The variance, of a shape that broadcasts over input."""
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        return t.full_like(input, float(var), requires_grad=False)
+    if (var < 0).any():
+        raise ValueError("var has negative entry/entries")
+    if var.size() == input.size():
+        return var
+    if input.size()[:-1] == var.size():
+        return var.unsqueeze(-1)
+    pairs = list(zip(input.shape, var.shape, strict=False))
+    if input.dim() == var.dim() and sum(small for big, small in pairs if big != small) == 1:
+        return var
+    raise ValueError("var is of incorrect size")
+
+
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """(log(var) + (input - target)^2 / var) / 2, var at least eps."""
+    var = _variance(input, var)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    var = var.clone()
+    with no_grad():
+        var.clamp_(min=eps)
+    losses = 0.5 * (var.log() + (input - target) ** 2 / var)
+    if full:
+        losses = losses + 0.5 * math.log(2 * math.pi)
+    return reductions.apply(losses, reduction)

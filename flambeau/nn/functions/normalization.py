@@ -1,0 +1,130 @@
+"""Normalisations as torch.nn.functional spells them.
+
+Keeps     batch norm writes its running statistics in training, as torch's.
+Touches   tensor.functions.
+Not here  the kernels (ops.rows.normalization)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.autograd.grad_mode import no_grad
+from flambeau.tensor import functions as t
+
+
+def layer_norm(
+    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """Mean 0 and variance 1 over the last dims, then weight and bias."""
+    return t.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def _check_batch(shape: Any) -> None:
+    count = shape[0]
+    for size in shape[2:]:
+        count *= size
+    if count == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {shape}"
+        )
+
+
+def batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """Mean 0 and variance 1 per channel: of the batch in training, of the running statistics
+    otherwise."""
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+        return t.batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+    _check_batch(input.shape)
+    output, mean, var = t.batch_norm_train(input, weight, bias, eps)
+    with no_grad():
+        if running_mean is not None:
+            running_mean.mul_(1 - momentum).add_(mean.detach(), alpha=momentum)
+        if running_var is not None:
+            running_var.mul_(1 - momentum).add_(var.detach(), alpha=momentum)
+    return output
+
+
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,
+    bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """Batch norm of every sample by itself."""
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    spatial = 1
+    for size in input.shape[2:]:
+        spatial *= size
+    if spatial == 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {input.shape}"
+        )
+    samples, channels = input.shape[:2]
+    flat = input.reshape(1, samples * channels, *input.shape[2:])
+    output, mean, var = t.batch_norm_train(flat, None, None, eps)
+    output = output.reshape(input.shape)
+    sides = (1, channels) + (1,) * (input.dim() - 2)
+    if weight is not None:
+        output = output * weight.reshape(sides)
+    if bias is not None:
+        output = output + bias.reshape(sides)
+    with no_grad():
+        for running, new in ((running_mean, mean), (running_var, var)):
+            if running is not None:
+                average = new.detach().reshape(samples, channels).mean(0)
+                running.mul_(1 - momentum).add_(average, alpha=momentum)
+    return output
+
+
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """Mean 0 and variance 1 over groups of channels."""
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
+        )
+    samples, channels = input.shape[:2]
+    if num_groups <= 0:
+        raise RuntimeError(
+            f"Expected num groups to be greater than 0, got {num_groups}"
+        )
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(input.shape)} and num_groups={num_groups}"
+        )
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is not None and (given.dim() != 1 or given.numel() != channels):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, "
+                f"but got {name} of shape {list(given.shape)} and input of shape "
+                f"{list(input.shape)}"
+            )
+    per_group = input.numel() // max(samples * num_groups, 1)
+    rows = input.reshape(samples, num_groups, per_group)
+    output = t.layer_norm(rows, (per_group,), None, None, eps).reshape(input.shape)
+    sides = (1, channels) + (1,) * (input.dim() - 2)
+    if weight is not None:
+        output = output * weight.reshape(sides)
+    return output if bias is None else output + bias.reshape(sides)
+
+
+def local_response_norm(
+    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Any:
+    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta."""
+    if input.dim() < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)"
+        )
+    if input.numel() == 0:
+        return input
+    sides = (0, 0) * (input.dim() - 2) + (size // 2, (size - 1) // 2)
+    squares = t.constant_pad_nd(input * input, sides, 0.0)
+    mean = squares.unfold(1, size, 1).mean(-1)
+    return input / (mean * alpha + k) ** beta

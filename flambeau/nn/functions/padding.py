@@ -1,0 +1,76 @@
+"""Padding: constants, reflections, replicas and circles around a tensor.
+
+Keeps     padding counts from the last dim, as torch's; what is not a constant is a gather along
+          each padded dim, whose gradient adds up in a fixed order.
+Touches   tensor.functions.
+Not here  constant_pad_nd itself (ops.indexing.joins)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from flambeau.base.errors import helped
+from flambeau.tensor import functions as t
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
+    """The tensor with `pad` places more at both ends of its last dims."""
+    sides = [int(side) for side in pad]
+    if len(sides) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(sides) > 2 * input.dim():
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(sides)} and input of dimension {input.dim()}"
+        )
+    if mode == "constant":
+        return t.constant_pad_nd(input, tuple(sides), 0.0 if value is None else value)
+    if value is not None and value != 0:
+        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    _check_dims(input, sides, mode)
+    for number in range(len(sides) // 2):
+        dim = input.dim() - 1 - number
+        before, after = sides[2 * number : 2 * number + 2]
+        if before or after:
+            places = _places(mode, input.shape[dim], before, after, dim)
+            input = t.index_select(input, dim, places)
+    return input
+
+
+def _check_dims(input: Any, sides: list[int], mode: str) -> None:
+    n_padded = len(sides) // 2
+    if not (len(sides) in (2, 4, 6) and input.dim() in (n_padded + 1, n_padded + 2)):
+        raise NotImplementedError(
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
+        )
+
+
+@lru_cache(maxsize=256)
+def _places(mode: str, size: int, before: int, after: int, dim: int) -> Any:
+    """Where each place of the padded dim comes from."""
+    from flambeau.tensor import creation
+
+    if mode == "reflect" and (before >= size or after >= size):
+        raise RuntimeError(
+            helped(
+                "Argument #4: Padding size should be less than the corresponding input dimension, "
+                f"but got: padding ({before}, {after}) at dimension {dim} of input of size {size}"
+            )
+        )
+    if mode == "circular" and (before > size or after > size):
+        raise RuntimeError("Padding value causes wrapping around more than once.")
+    places = []
+    for place in range(-before, size + after):
+        if mode == "replicate":
+            place = min(max(place, 0), size - 1)
+        elif mode == "circular":
+            place %= size
+        elif place < 0:
+            place = -place
+        elif place >= size:
+            place = 2 * (size - 1) - place
+        places.append(place)
+    return creation.tensor(places)

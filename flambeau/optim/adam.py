@@ -1,0 +1,105 @@
+"""Adam (Kingma and Ba, 2015), AMSGrad and decoupled weight decay.
+
+Keeps     torch's single-tensor arithmetic; corrections are worked out in Python doubles.
+Touches   ops.update through update.py.
+Not here  the arithmetic (ops.update.optimizers), AdamW (adamw.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.optim import group as groups
+from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.update import update
+
+_item = dict.__getitem__
+
+
+class Adam(Optimizer):
+    """Steps scaled by running averages of gradients and of their squares."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+        fused: bool | None = None, decoupled_weight_decay: bool = False,
+    ) -> None:  # fmt: skip
+        groups.check_rate(lr)
+        if not 0.0 <= eps:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for index in (0, 1):
+            if not 0.0 <= betas[index] < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")
+        if not 0.0 <= weight_decay:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        betas = tuple(map(groups.number, betas))
+        if not (isinstance(betas[0], float) and isinstance(betas[1], float)):
+            raise ValueError("betas must be either both floats or both Tensors")
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        groups.check_flags(defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name in (
+                "amsgrad", "maximize", "capturable", "differentiable", "decoupled_weight_decay",
+            ):  # fmt: skip
+                group.setdefault(name, False)
+            group.setdefault("foreach", None)
+            group.setdefault("fused", None)
+
+    def step(self, closure: Any = None) -> Any:
+        """Update the parameters once; returns the closure's loss."""
+        loss = groups.closed(closure)
+        for group in self.param_groups:
+            groups.check_group(group)
+            amsgrad = group["amsgrad"]
+            by_count: dict[float, tuple[list[Any], ...]] = {}
+            lists: tuple[list[Any], ...] | None = None
+            last = -1.0
+            for parameter in group["params"]:
+                gradient = parameter._grad
+                if gradient is None:
+                    continue
+                state = groups.counted_state(self, parameter)
+                if not state:
+                    self._start(state, parameter, amsgrad)
+                count = state.advance()
+                if lists is None or count != last:
+                    lists = by_count.setdefault(count, ([], [], [], [], []))
+                    last = count
+                lists[0].append(parameter)
+                lists[1].append(gradient)
+                lists[2].append(_item(state, "exp_avg"))
+                lists[3].append(_item(state, "exp_avg_sq"))
+                if amsgrad:
+                    lists[4].append(_item(state, "max_exp_avg_sq"))
+            for count, gathered in by_count.items():
+                self._update(group, count, gathered)
+        return loss
+
+    def _start(self, state: Any, parameter: Any, amsgrad: bool) -> None:
+        state["step"] = 0
+        state["exp_avg"] = groups.zeros_of(parameter)
+        state["exp_avg_sq"] = groups.zeros_of(parameter)
+        if amsgrad:
+            state["max_exp_avg_sq"] = groups.zeros_of(parameter)
+
+    def _update(self, group: dict[str, Any], count: float, lists: tuple[list[Any], ...]) -> None:
+        beta1, beta2 = group["betas"]
+        lr, decay = groups.number(group["lr"]), group["weight_decay"]
+        is_decoupled = group["decoupled_weight_decay"]
+        update("adam_update")(
+            lists,
+            step_size=lr / (1 - beta1**count), root_correction=(1 - beta2**count) ** 0.5,
+            one_minus_beta1=1 - beta1, beta2=beta2, one_minus_beta2=1 - beta2, eps=group["eps"],
+            weight_decay=0 if is_decoupled else decay,
+            keep=1 - lr * decay if is_decoupled and decay != 0 else 1,
+            maximize=group["maximize"],
+        )  # fmt: skip

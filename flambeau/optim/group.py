@@ -1,0 +1,73 @@
+"""What steps have in common: settings checked, closures called, tensors gathered.
+
+Keeps     parameters without a gradient are left alone and keep no state.
+Touches   state.py, autograd (closures run with gradients on).
+Not here  the rules of the optimizers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.autograd.grad_mode import enable_grad
+from flambeau.base.errors import helped
+from flambeau.optim.state import ParameterState
+from flambeau.tensor import Tensor, fills
+
+
+def number(value: Any) -> Any:
+    """A setting as a Python number; tensors of one element are read."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def check_rate(lr: Any) -> None:
+    """Refuse learning rates below zero and tensors of several elements."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not 0.0 <= lr:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_flags(settings: dict[str, Any]) -> None:
+    """Refuse flags that exclude each other."""
+    if settings.get("fused"):
+        if settings.get("differentiable"):
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if settings.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def closed(closure: Any) -> Any:
+    """The loss of a closure, with gradients on; None without one."""
+    if closure is None:
+        return None
+    with enable_grad():
+        return closure()
+
+
+def check_group(group: dict[str, Any]) -> None:
+    """Refuse what a step cannot do."""
+    if group.get("differentiable") and any(
+        p._grad is not None and p._grad.requires_grad for p in group["params"]
+    ):
+        raise NotImplementedError(
+            helped(
+                "flambeau has no differentiable optimizer steps yet",
+                given="differentiable=True and gradients that require gradients",
+                fix="write the update with tensor operators, or use torch.func",
+            )
+        )
+
+
+def zeros_of(parameter: Any) -> Any:
+    """Zeros in the parameter's shape, dtype and memory order."""
+    return fills.zeros_like(parameter, requires_grad=False)
+
+
+def counted_state(optimizer: Any, parameter: Any) -> Any:
+    """The state of a parameter, with a step count; empty where it is new."""
+    state = optimizer.state[parameter]
+    if type(state) is not ParameterState:
+        made = ParameterState()
+        made.update(state)
+        state = optimizer.state[parameter] = made
+    return state

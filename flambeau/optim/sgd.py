@@ -1,0 +1,93 @@
+"""Stochastic gradient descent, with momentum and Nesterov's variant.
+
+Keeps     torch's settings; the first momentum is the gradient itself.
+Touches   ops.update through update.py.
+Not here  the arithmetic (ops.update.optimizers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base.layout import contiguous
+from flambeau.optim import group as groups
+from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.update import update
+from flambeau.tensor import creation
+
+
+class SGD(Optimizer):
+    """p -= lr * (gradient, its running average with momentum, or a look ahead with nesterov).
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> w.grad = torch.ones(2)
+    >>> torch.optim.SGD([w], lr=0.25).step()
+    >>> w
+    tensor([0.7500, 0.7500], requires_grad=True)
+    """
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
+        weight_decay: Any = 0, nesterov: bool = False, *, maximize: bool = False,
+        foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        groups.check_rate(lr)
+        if momentum < 0.0:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, defaults)
+        groups.check_flags(defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name in ("nesterov", "maximize", "differentiable", "fused"):
+                group.setdefault(name, False)
+            group.setdefault("foreach", None)
+
+    def step(self, closure: Any = None) -> Any:
+        """Update the parameters once; returns the closure's loss."""
+        loss = groups.closed(closure)
+        for group in self.param_groups:
+            groups.check_group(group)
+            params = [p for p in group["params"] if p._grad is not None]
+            if group["momentum"] == 0:
+                self._update(group, params, [], False)
+                continue
+            fresh = [p for p in params if self.state[p].get("momentum_buffer") is None]
+            if fresh:
+                for p in fresh:
+                    layout = p._layout
+                    self.state[p]["momentum_buffer"] = (
+                        creation.empty_layout(layout)
+                        if layout.is_dense
+                        else creation.empty_layout(contiguous(layout.shape, layout.dtype))
+                    )
+                self._update(group, fresh, self._buffers(fresh), True)
+                new = set(map(id, fresh))
+                params = [p for p in params if id(p) not in new]
+            self._update(group, params, self._buffers(params), False)
+        return loss
+
+    def _buffers(self, params: list[Any]) -> list[Any]:
+        return [self.state[p]["momentum_buffer"] for p in params]
+
+    def _update(
+        self, group: dict[str, Any], params: list[Any], buffers: list[Any], first_step: bool
+    ) -> None:
+        if not params:
+            return
+        update("sgd_update")(
+            (params, [p._grad for p in params], buffers),
+            lr=groups.number(group["lr"]), weight_decay=groups.number(group["weight_decay"]),
+            momentum=group["momentum"], dampening=group["dampening"],
+            nesterov=group["nesterov"], maximize=group["maximize"], first_step=first_step,
+        )  # fmt: skip

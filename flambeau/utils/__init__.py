@@ -1,0 +1,29 @@
+"""torch.utils: data loading, hooks.
+
+Keeps     modules are imported when used.
+Touches   the files beside it, lazily.
+Not here  any logic."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from flambeau.base.missing import missing_name
+
+_MODULES = ("checkpoint", "cpp_extension", "data", "dlpack", "hooks", "tensorboard")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        where = f"flambeau.utils.{name}"
+        try:
+            return import_module(where)
+        except ModuleNotFoundError as error:
+            if error.name != where:
+                raise
+    raise missing_name(__name__, name, _MODULES)
+
+
+def __dir__() -> list[str]:
+    return sorted(_MODULES)
