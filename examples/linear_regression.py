@@ -13,9 +13,9 @@ import torch
 
 def points(dtype=torch.float32):
     """50 points near the line y = 3x + 1."""
-    x = torch.linspace(0, 5, 50)
-    y = 3 * x + 1 + 0.5 * torch.randn(50)
-    return x.to(dtype), y.to(dtype)
+    x = torch.linspace(0, 5, 50, dtype=dtype)
+    noise = torch.randn(50).to(dtype)
+    return x, 3 * x + 1 + 0.5 * noise
 
 
 def losses(steps, seed=42, dtype=torch.float32, fitted=None):
