@@ -124,7 +124,7 @@ def _flatten(results: Any) -> list[Any]:
     if results is None:
         return []
     if isinstance(results, (tuple, list)):
-        return [value for each in results for value in (_flatten(each) or [None])]
+        return [v for each in results for v in ([None] if each is None else _flatten(each))]
     return [results]
 
 
