@@ -7,12 +7,13 @@ Not here  writing by index (scatters.py), boolean masks (they become indices: no
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 from typing import Any
 
 from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.errors import helped
-from flambeau.base.layout import Layout, contiguous
+from flambeau.base.layout import Layout, contiguous, contiguous_strides
 from flambeau.ops.define import Bound, Inferred, Operator, Tensors, operator
 
 
@@ -183,7 +184,7 @@ def indexed_dims(ndim: int, n_indices: int, dims: Any) -> tuple[int, ...]:
 
 def are_adjacent(dims: tuple[int, ...]) -> bool:
     """Whether the dims follow each other, so that the result keeps its place for them."""
-    return all(two == one + 1 for one, two in zip(dims, dims[1:], strict=False))
+    return all(two == one + 1 for one, two in pairwise(dims))
 
 
 def index_shape(indices: Any) -> tuple[int, ...]:
@@ -234,7 +235,7 @@ class Index(Operator):
         chosen = indexed_dims(input.ndim, len(indices), dims)
         if len(chosen) > input.ndim:
             raise IndexError(
-                f"too many indices for tensor of dimension {input.ndim} (got {len(chosen)})"
+                f"too many indices for tensor of dimension {input.ndim}"
             )
         for each in indices:
             if each.dtype not in (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8):
@@ -409,6 +410,8 @@ class NonzeroStatic(Operator):
     def lower(self, b: Any, input: Any, size: int, fill_value: int) -> Any:
         result = b.temporary((size, len(input.shape)), dtypes.int64)
         chosen = b.convert(input, dtypes.bool_)
+        if chosen.strides != contiguous_strides(chosen.shape):
+            chosen = b.map(lambda k, element: element, chosen)
         b.kernel("compact.nonzero", (chosen,), (result,), fill_value=fill_value)
         return result
 
