@@ -48,11 +48,27 @@ def recorded(
     else:
         (storage,) = stream.record(current, signature, (), values, callsite.site())
     made = tensors.new_tensor(storage, result)
+    if result.dtype.category == 1:
+        _know_bounds(made, name, values)
     if current.inference:
         bound.mark_inference(made)
     if requires_grad:
         members.set_requires_grad(made, True)
     return made
+
+
+def _know_bounds(made: Tensor, name: str, values: tuple[Any, ...]) -> None:
+    """Note the range of integers that are about to index something, perhaps."""
+    from flambeau.tensor import index_bounds
+
+    if name == "arange" and len(values) == 2:
+        start, step = values
+        end = start + step * max(made._layout.n_elements - 1, 0)
+        index_bounds.know(made, int(min(start, end)), int(max(start, end)))
+    elif name in _CONSTANTS or name == "full":
+        (value,) = values or _CONSTANTS[name]
+        if abs(value) < 2**62:
+            index_bounds.know(made, int(value), int(value))
 
 
 def _signature(bound: Binding, result: Layout, values: tuple[Any, ...]) -> Signature:
