@@ -13,6 +13,7 @@ from typing import Any
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
+from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, saved, tensor_methods
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
