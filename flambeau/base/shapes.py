@@ -242,7 +242,9 @@ def infer_size(shape: Sequence[int], n_elements: int) -> Shape:
                 raise RuntimeError("only one dimension can be inferred")
             unknown = dim
         elif size < 0:
-            raise RuntimeError(f"invalid shape dimension {size} at index {dim} of shape {list(shape)}")
+            raise RuntimeError(
+                f"invalid shape dimension {size} at index {dim} of shape {list(shape)}"
+            )
         else:
             product *= size
     if unknown is None and product == n_elements:

@@ -76,8 +76,8 @@ def expanded(input: Layout, shape: Sequence[int]) -> Layout:
             f"sizes provided ({len(shape)}) must be greater or equal to the number of dimensions "
             f"in the tensor ({input.ndim})"
         )
-    sizes = []
-    strides = []
+    sizes: list[int] = []
+    strides: list[int] = []
     for dim in range(len(shape) - 1, -1, -1):
         wanted = shape[dim]
         own = input.shape[dim - missing] if dim >= missing else 1

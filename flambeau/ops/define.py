@@ -29,10 +29,10 @@ from flambeau.base.layout import Layout, contiguous
 from flambeau.base.promotion import BOOL_RESULT, DEFAULT, INT_TO_FLOAT, SAME, Scalar
 
 __all__ = [
-    "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound", "Elementwise", "Inferred",
-    "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand", "OptionalTensor",
-    "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "check_floating", "not_implemented",
-    "operator", "type_name",
+    "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound", "Elementwise",
+    "Inferred", "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand",
+    "OptionalTensor", "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "c_type_name",
+    "check_floating", "not_implemented", "operator", "type_name",
 ]  # fmt: skip
 
 # Kinds of operands, spelled as annotations; see Operator. An operand is a layout in inference, a
@@ -46,7 +46,8 @@ Number = Any
 OptionalNumber = Any
 Sizes = Any
 
-# (operand, "indices.2" for one of a sequence; lowest value; one above the highest; error for a value)
+# (operand, "indices.2" for one of a sequence; lowest value; one above the highest; the error that
+# a value outside raises)
 Bound = tuple[str, int, int, Callable[[int], Exception]]
 
 OPERAND_KINDS: Final = frozenset(
@@ -216,6 +217,11 @@ def type_name(given: Any) -> str:
     """torch's name of a dtype, or of a layout's, in messages: Float, Long ..."""
     element: dtype = given if isinstance(given, dtype) else given.dtype
     return promotion.SCALAR_TYPE_NAMES[element.name]
+
+
+def c_type_name(given: Any) -> str:
+    """torch's C++ name of a layout's dtype, for the messages that use it."""
+    return promotion.C_TYPE_NAMES[given.dtype.name]
 
 
 def check_floating(kernel: str, given: Layout) -> None:

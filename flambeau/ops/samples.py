@@ -93,12 +93,12 @@ class Samples:
 
         def drawn(*shapes: tuple[int, ...]) -> Case:
             arguments = []
-            for (name, _), shape in zip(required, shapes, strict=False):
+            for (name, _kind), shape in zip(required, shapes, strict=False):
                 low, high = operator.domain.get(name, (-2.0, 2.0))
                 arguments.append(self.real(*shape, low=low, high=high))
             return Case(tuple(arguments), {})
 
-        shapes_of = [
+        shapes_of: list[list[tuple[int, ...]]] = [
             [(3, 4), (3, 4), (3, 4)], [(3, 1), (4,), (3, 4)], [(), (2,), ()], [(2, 0), (1, 0), (0,)]
         ]  # fmt: skip
         cases = [drawn(*shapes) for shapes in shapes_of]

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
-from flambeau.ops.contraction.matmul import C_NAMES, cannot_multiply, check_dtypes
-from flambeau.ops.define import Inferred, Number, Operator, operator, type_name
+from flambeau.ops.contraction.matmul import cannot_multiply, check_dtypes
+from flambeau.ops.define import Inferred, Number, Operator, c_type_name, operator, type_name
 from flambeau.ops.elementwise.arithmetic import times
 
 
@@ -127,7 +127,7 @@ class AddBatchProduct(AddedProduct):
                 f"[{batch2.shape[0]}, {batch2.shape[1]}]."
             )
         if not input.dtype is batch1.dtype is batch2.dtype:
-            names = [C_NAMES[each.dtype.name] for each in (input, batch1, batch2)]
+            names = [c_type_name(each) for each in (input, batch1, batch2)]
             raise RuntimeError(
                 f"self and mat2 must have the same dtype, but got {type_name(input)} and "
                 f"{type_name(batch1 if input.dtype is not batch1.dtype else batch2)}"
@@ -136,8 +136,9 @@ class AddBatchProduct(AddedProduct):
                 f"batch2: {names[2]}"
             )
         check_dtypes(batch1, batch2, "addmm_impl_cpu_" if self.summed else "baddbmm")
-        shape = (batch1.shape[1], batch2.shape[2])
-        shape = shape if self.summed else (batch1.shape[0], *shape)
+        shape: tuple[int, ...] = (batch1.shape[1], batch2.shape[2])
+        if not self.summed:
+            shape = (batch1.shape[0], *shape)
         check_added(input, shape)
         return contiguous(shape, input.dtype, shapes.common_device((input, batch1, batch2)))
 
@@ -213,9 +214,7 @@ class AddMatrixVector(AddedProduct):
         product = b.select(b.product(mat, b.unsqueeze(vec, 1)), 1, 0)
         return self.sum(b, input, product, beta, alpha)
 
-    def vjp(
-        self, t: Any, grad: Any, mat: Any, vec: Any, beta: Any, alpha: Any, needs: Any
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, mat: Any, vec: Any, beta: Any, alpha: Any, needs: Any) -> Any:
         return (
             times(grad, beta) if needs[0] else None,
             times(t.outer(grad, vec), alpha) if needs[1] else None,

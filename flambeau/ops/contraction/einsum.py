@@ -122,7 +122,7 @@ class Einsum(Operator):
         terms, result = parsed(equation, tuple(each.dim() for each in operands))
         sizes = label_sizes(terms, operands)
         found: list[Any] = []
-        for position, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
+        for position in range(len(operands)):
             if not needs[0][position]:
                 found.append(None)
                 continue

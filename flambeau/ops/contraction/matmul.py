@@ -18,17 +18,11 @@ from flambeau.ops.define import (
     Operator,
     OptionalTensor,
     Tensor,
+    c_type_name,
     not_implemented,
     operator,
     type_name,
 )
-
-# torch's C++ names of dtypes in the errors of products.
-C_NAMES = {
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-    "uint8": "unsigned char", "bool": "bool",
-}  # fmt: skip
 
 
 def check_dtypes(one: Layout, other: Layout, kernel: str = "addmm_impl_cpu_") -> None:
@@ -52,7 +46,7 @@ def check_dtypes(one: Layout, other: Layout, kernel: str = "addmm_impl_cpu_") ->
     raise RuntimeError(
         helped(
             "expected m1 and m2 to have the same dtype, but got: "
-            f"{C_NAMES[one.dtype.name]} != {C_NAMES[other.dtype.name]}",
+            f"{c_type_name(one)} != {c_type_name(other)}",
             fix=f"convert one with .to({one.dtype})",
         )
     )
@@ -321,9 +315,7 @@ class Outer(Operator):
     def infer(self, input: Layout, vec2: Layout) -> Inferred:
         for name, each in (("self", input), ("vec2", vec2)):
             if each.ndim != 1:
-                raise RuntimeError(
-                    f"outer: Expected 1-D argument {name}, but got {each.ndim}-D"
-                )
+                raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {each.ndim}-D")
         element = promotion.result_type((input, vec2))
         shape = (input.shape[0], vec2.shape[0])
         out = contiguous(shape, element, shapes.common_device((input, vec2)))

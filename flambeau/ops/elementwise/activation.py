@@ -1,6 +1,6 @@
 """Activations that bend the identity: relu and its kin, and the hard ones.
 
-Keeps     names of parameters are torch.nn.functional's; `inplace` is handled by the functions there.
+Keeps     names of parameters are torch.nn.functional's; its functions see to `inplace`.
 Touches   ops.define.
 Not here  the smooth activations (smooth_activation.py), softmax (rows/softmax.py)."""
 
@@ -86,9 +86,7 @@ class HardTanh(Elementwise):
         if common is dtypes.bool_:
             raise RuntimeError("Bool inputs not supported for hardtanh")
 
-    def formula(
-        self, k: Any, input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0
-    ) -> Any:
+    def formula(self, k: Any, input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
         return k.min(k.max(input, min_val), max_val)
 
     def vjp(self, t: Any, grad: Any, input: Any, min_val: Any, max_val: Any) -> Any:

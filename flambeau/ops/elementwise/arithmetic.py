@@ -19,6 +19,7 @@ from flambeau.ops.define import (
     Number,
     Operand,
     Tensor,
+    c_type_name,
     check_floating,
     not_implemented,
     operator,
@@ -210,11 +211,13 @@ class Divide(Elementwise):
             return k.trunc(quotient) if rounding_mode == "trunc" else quotient
         return k.quotient(input, other)
 
-    def vjp(
-        self, t: Any, grad: Any, input: Any, other: Any, rounding_mode: Any, needs: Any
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, rounding_mode: Any, needs: Any) -> Any:
         if rounding_mode is not None:
             return t.zeros_like(grad), t.zeros_like(grad)
+        return self.quotient_gradient(grad, input, other, needs)
+
+    def quotient_gradient(self, grad: Any, input: Any, other: Any, needs: Any) -> Any:
+        """Cotangents of a true division."""
         return (
             grad / other if needs[0] else None,
             -grad * ((input / other) / other) if needs[1] else None,
@@ -238,7 +241,7 @@ class TrueDivide(Divide):
         return k.div(input, other)
 
     def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
-        return super().vjp(t, grad, input, other, None, needs)
+        return self.quotient_gradient(grad, input, other, needs)
 
     def samples(self, s: Any) -> list[Any]:
         return s.elementwise(self)  # type: ignore[no-any-return]
@@ -394,8 +397,8 @@ class Lerp(Elementwise):
             other = arguments[name]
             if hasattr(other, "dtype") and other.dtype is not input.dtype:
                 raise RuntimeError(
-                    f"expected dtype {_c_name(input.dtype)} for `{name}` but got dtype "
-                    f"{_c_name(other.dtype)}"
+                    f"expected dtype {c_type_name(input)} for `{name}` but got dtype "
+                    f"{c_type_name(other)}"
                 )
         kind = "tensor" if hasattr(arguments["weight"], "dtype") else "scalar"
         check_floating(f"lerp_kernel_{kind}", input)
@@ -411,10 +414,3 @@ class Lerp(Elementwise):
             grad * weight if needs[1] else None,
             grad * (end - input) if needs[2] else None,
         )
-
-
-def _c_name(given: dtype) -> str:
-    """torch's C++ name of a dtype in a few messages."""
-    return {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
-            "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
-            "int8": "signed char", "uint8": "unsigned char"}.get(given.name, given.name)  # fmt: skip

@@ -150,7 +150,8 @@ class RightShift(Shift):
 
 @operator("where", methods=())
 class Where(Operator):
-    """input where the condition holds, other elsewhere. (The method is self.where(condition, other).)"""
+    """input where the condition holds, other elsewhere; the method is input.where(condition,
+    other)."""
 
     # Gradients choose between a cotangent and 0: a constant of the kernel.
     specials = {"input": (0,), "other": (0,)}

@@ -185,10 +185,10 @@ class FloatPower(Power):
 
     def vjp(self, t: Any, grad: Any, input: Any, exponent: Any, out: Any, needs: Any) -> Any:
         # In float64, as the result is; the caller converts each cotangent back.
-        wide = [
+        base, power = (
             each if isinstance(each, (int, float)) else each.double() for each in (input, exponent)
-        ]
-        return super().vjp(t, grad, *wide, out, needs)
+        )
+        return super().vjp(t, grad, base, power, out, needs)
 
 
 @operator("exp")

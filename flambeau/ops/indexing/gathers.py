@@ -214,7 +214,7 @@ def index_bounds(input: Layout, dims: tuple[int, ...]) -> list[Bound]:
 
 def flat_index(b: Any, input: Any, indices: Any, dims: tuple[int, ...]) -> Any:
     """One index over the indexed dims taken as one, row-major."""
-    total = None
+    total: Any = None
     for dim, index in zip(dims, indices, strict=True):
         place = wrapped(b, index, input.shape[dim])
         if total is None:
@@ -234,9 +234,7 @@ class Index(Operator):
     def infer(self, input: Layout, indices: Tensors, dims: Any = None) -> Inferred:
         chosen = indexed_dims(input.ndim, len(indices), dims)
         if len(chosen) > input.ndim:
-            raise IndexError(
-                f"too many indices for tensor of dimension {input.ndim}"
-            )
+            raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
         for each in indices:
             if each.dtype not in (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8):
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")

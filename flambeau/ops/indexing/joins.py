@@ -26,7 +26,7 @@ class Cat(Operator):
 
     def infer(self, tensors: Tensors, dim: int = 0) -> Inferred:
         if not tensors:
-            raise ValueError("expected a non-empty list of Tensors")
+            raise ValueError("torch.cat(): expected a non-empty list of Tensors")
         for position, each in enumerate(tensors):
             if each.ndim == 0:
                 raise RuntimeError(
@@ -44,9 +44,7 @@ class Cat(Operator):
         total = sum(each.shape[at] for each in kept)
         shape = (*first.shape[:at], total, *first.shape[at + 1 :])
         element = promotion.result_type(tensors)
-        return Inferred(
-            (contiguous(shape, element, shapes.common_device(tensors)),), {"dim": at}
-        )
+        return Inferred((contiguous(shape, element, shapes.common_device(tensors)),), {"dim": at})
 
     def lower(self, b: Any, tensors: Any, dim: int) -> None:
         start = 0
@@ -58,11 +56,11 @@ class Cat(Operator):
     def vjp(self, t: Any, grad: Any, tensors_layout: Any, dim: int, needs: Any) -> Any:
         parts = []
         start = 0
-        for layout, needed in zip(tensors_layout, needs[0], strict=True):
-            if _is_skipped(layout):
+        for given, needed in zip(tensors_layout, needs[0], strict=True):
+            if _is_skipped(given):
                 parts.append(t.zeros((0,), dtype=grad.dtype) if needed else None)
                 continue
-            length = layout.shape[dim]
+            length = given.shape[dim]
             parts.append(grad.narrow(dim, start, length) if needed else None)
             start += length
         return (parts,)
@@ -104,9 +102,7 @@ class Stack(Operator):
                 )
         shape = (*first.shape[:at], len(tensors), *first.shape[at:])
         element = promotion.result_type(tensors)
-        return Inferred(
-            (contiguous(shape, element, shapes.common_device(tensors)),), {"dim": at}
-        )
+        return Inferred((contiguous(shape, element, shapes.common_device(tensors)),), {"dim": at})
 
     def lower(self, b: Any, tensors: Any, dim: int) -> None:
         for place, each in enumerate(tensors):
@@ -131,11 +127,13 @@ class Stacking(Cat):
         """The dim of the join."""
         raise NotImplementedError
 
-    def infer(self, tensors: Tensors) -> Inferred:  # type: ignore[override]
+    def infer(self, tensors: Tensors) -> Inferred:
+        if not tensors:
+            raise RuntimeError(f"{self.name} expects a non-empty TensorList")
         raised = tuple(
             contiguous(self.raised(each.shape), each.dtype, each.device) for each in tensors
         )
-        return super().infer(raised, self.join_dim(raised[0].ndim if raised else 1))
+        return super().infer(raised, self.join_dim(raised[0].ndim))
 
     def lower(self, b: Any, tensors: Any, dim: int) -> None:
         super().lower(b, [b.reshape(each, self.raised(each.shape)) for each in tensors], dim)
@@ -225,7 +223,7 @@ class Repeat(Operator):
 class Tile(Repeat):
     """repeat, with 1 for dims that are not named."""
 
-    def infer(self, input: Layout, dims: Sizes) -> Inferred:  # type: ignore[override]
+    def infer(self, input: Layout, dims: Sizes) -> Inferred:
         return self.checked(input, (1,) * (input.ndim - len(dims)) + tuple(dims))
 
     def samples(self, s: Any) -> list[Any]:

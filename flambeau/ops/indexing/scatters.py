@@ -53,9 +53,7 @@ class Scattering(Operator):
         at = shapes.wrap_dim(dim, input.ndim)
         if isinstance(src, Layout):
             if src.dtype is not input.dtype:
-                raise RuntimeError(
-                    "scatter(): Expected self.dtype to be equal to src.dtype"
-                )
+                raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
             self.check_shapes(input, at, index, src)
         elif index.n_elements and max(index.ndim, 1) != max(input.ndim, 1):
             raise RuntimeError(
@@ -73,9 +71,7 @@ class Scattering(Operator):
                 "Index tensor must have the same number of dimensions as self tensor"
             )
         if ranks[1] != ranks[2]:
-            raise RuntimeError(
-                "Index tensor must have the same number of dimensions as src tensor"
-            )
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
         for place, size in enumerate(index.shape):
             own = input.shape[place] if input.ndim else 1
             given = src.shape[place] if src.ndim else 1
@@ -125,9 +121,7 @@ class Scatter(Scattering):
     def infer(self, input: Tensor, dim: int, index: Tensor, src: Operand) -> Inferred:
         return self.checked(input, dim, index, src)
 
-    def vjp(
-        self, t: Any, grad: Any, dim: int, index: Any, src_layout: Any, needs: Any
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, dim: int, index: Any, src_layout: Any, needs: Any) -> Any:
         return (
             grad.scatter(dim, index, 0) if needs[0] else None,
             None,
@@ -148,9 +142,7 @@ class ScatterAdd(Scattering):
     def infer(self, input: Layout, dim: int, index: Layout, src: Layout) -> Inferred:
         return self.checked(input, dim, index, src)
 
-    def vjp(
-        self, t: Any, grad: Any, dim: int, index: Any, src_layout: Any, needs: Any
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, dim: int, index: Any, src_layout: Any, needs: Any) -> Any:
         source = scattered_source(t, grad, dim, index, src_layout) if needs[2] else None
         return grad, None, source
 

@@ -37,9 +37,7 @@ def shared_gradient(
 class Extreme(Reduction):
     """amax and amin: several dims, the gradient shared among equals."""
 
-    def infer(  # type: ignore[override]
-        self, input: Layout, dim: Any = (), keepdim: bool = False
-    ) -> Inferred:
+    def infer(self, input: Layout, dim: Any = (), keepdim: bool = False) -> Inferred:
         inferred = super().infer(input, dim, keepdim)
         for each in inferred.attributes["dim"]:
             if input.shape[each] == 0:
@@ -80,7 +78,7 @@ class AMin(Extreme):
 class WholeExtreme(Extreme):
     """max and min of all elements."""
 
-    def infer(self, input: Layout) -> Inferred:  # type: ignore[override]
+    def infer(self, input: Layout) -> Inferred:
         return super().infer(input)
 
     def samples(self, s: Any) -> list[Any]:
@@ -110,9 +108,7 @@ class ExtremeAlong(Operator):
     def infer(self, input: Layout, dim: int, keepdim: bool = False) -> Inferred:
         at = shapes.wrap_dim(dim, input.ndim)
         if input.ndim and input.shape[at] == 0:
-            raise IndexError(
-                f"{self.kind}(): Expected reduction dim {at} to have non-zero size."
-            )
+            raise IndexError(f"{self.kind}(): Expected reduction dim {at} to have non-zero size.")
         dims = (at,) if input.ndim else ()
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
         return Inferred(
@@ -196,9 +192,7 @@ class ArgExtreme(Reduction):
 
     differentiable = False
 
-    def infer(  # type: ignore[override]
-        self, input: Layout, dim: int | None = None, keepdim: bool = False
-    ) -> Inferred:
+    def infer(self, input: Layout, dim: int | None = None, keepdim: bool = False) -> Inferred:
         if input.dtype is dtypes.bool_:
             raise RuntimeError(f"{self.name}(): does not support bool input")
         if dim is None and input.n_elements == 0:

@@ -109,9 +109,7 @@ class Moment(Operator):
 class Variance(Moment):
     """Mean squared distance from the mean."""
 
-    def vjp(
-        self, t: Any, grad: Any, input: Any, dim: Any, keepdim: bool, correction: float
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, input: Any, dim: Any, keepdim: bool, correction: float) -> Any:
         return self.variance_gradient(grad, input, dim, keepdim, correction)
 
 
@@ -151,7 +149,7 @@ class DeviationAndMean(VarianceAndMean):
 
     root = True
 
-    def vjp(  # type: ignore[override]
+    def vjp(
         self, t: Any, grad_std: Any, grad_mean: Any, input: Any, std: Any, dim: Any,
         keepdim: bool, correction: float,
     ) -> Any:  # fmt: skip
@@ -179,9 +177,7 @@ class LogSumExp(Operator):
         else:
             largest = reduce_extreme(b, "max", elements, dim, True)
             # An infinite maximum is no use as a shift.
-            largest = b.map(
-                lambda k, m: k.select(k.eq(k.abs(m), float("inf")), 0.0, m), largest
-            )
+            largest = b.map(lambda k, m: k.select(k.eq(k.abs(m), float("inf")), 0.0, m), largest)
         terms = b.map(lambda k, x, m: k.exp(k.sub(x, m)), elements, largest)
         total = b.reduce("sum", terms, dim, True)
         result = b.map(lambda k, s, m: k.add(k.log(s), m), total, largest)

@@ -43,9 +43,7 @@ class VectorNorm(Operator):
         attributes = {"ord": float(order), "dim": dims, "keepdim": keepdim, "dtype": result}
         return Inferred((out,), attributes)
 
-    def lower(
-        self, b: Any, input: Any, ord: float, dim: Any, keepdim: bool, dtype: dtype
-    ) -> Any:
+    def lower(self, b: Any, input: Any, ord: float, dim: Any, keepdim: bool, dtype: dtype) -> Any:
         elements = b.convert(b.convert(input, dtype), dtype.compute)
         if ord in (INFINITY, -INFINITY):
             sizes = b.map(lambda k, x: k.abs(x), elements)

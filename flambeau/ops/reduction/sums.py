@@ -85,9 +85,7 @@ class Product(SumLike):
 
     kind = "prod"
 
-    def vjp(
-        self, t: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
         # A product with one zero still moves with that zero: by the product of the others.
         grad, out = (kept(each, dim, keepdim, input.shape) for each in (grad, out))
         zeros = input == 0
@@ -145,7 +143,7 @@ class Mean(Reduction):
 class CountNonzero(Reduction):
     """Number of elements that are not 0."""
 
-    def infer(self, input: Layout, dim: Any = None) -> Inferred:  # type: ignore[override]
+    def infer(self, input: Layout, dim: Any = None) -> Inferred:
         return super().infer(input, dim, False, dtype=dtypes.int64)
 
     def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, dtype: dtype) -> Any:
@@ -166,9 +164,7 @@ class Quantifier(Reduction):
 
     differentiable = False
 
-    def infer(  # type: ignore[override]
-        self, input: Layout, dim: Any = None, keepdim: bool = False
-    ) -> Inferred:
+    def infer(self, input: Layout, dim: Any = None, keepdim: bool = False) -> Inferred:
         wanted = dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool_
         return super().infer(input, dim, keepdim, dtype=wanted)
 

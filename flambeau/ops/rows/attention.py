@@ -11,15 +11,21 @@ from typing import Any, Final
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import contiguous
-from flambeau.ops.define import Inferred, Number, Operator, OptionalTensor, Tensor, operator
+from flambeau.ops.define import (
+    Inferred,
+    Number,
+    Operator,
+    OptionalTensor,
+    Tensor,
+    c_type_name,
+    operator,
+)
 from flambeau.ops.rows.softmax import softmax_gradient_of
 
 LOWEST: Final = float("-inf")
 
 
-def masked_scores(
-    b: Any, query: Any, key: Any, mask: Any, is_causal: bool, scale: Any
-) -> Any:
+def masked_scores(b: Any, query: Any, key: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
     """query @ key^T * scale, plus the mask (or -inf where it is False), in the compute dtype."""
     compute = query.dtype.compute
     scores = b.product(query, b.transpose(key, len(key.shape) - 2, len(key.shape) - 1))
@@ -27,9 +33,7 @@ def masked_scores(
     if is_causal:
         ndim = len(scores.shape)
         row, column = (b.iota(tuple(scores.shape), dim) for dim in (ndim - 2, ndim - 1))
-        scores = b.map(
-            lambda k, s, i, j: k.select(k.le(j, i), s, LOWEST), scores, row, column
-        )
+        scores = b.map(lambda k, s, i, j: k.select(k.le(j, i), s, LOWEST), scores, row, column)
     if mask is None:
         return scores
     if mask.dtype is dtypes.bool_:
@@ -45,9 +49,7 @@ def safe_softmax(b: Any, scores: Any) -> Any:
         lambda k, s, m: k.exp(k.sub(s, k.select(k.eq(m, LOWEST), 0.0, m))), scores, largest
     )
     total = b.reduce("sum", terms, dim, True)
-    return b.map(
-        lambda k, e, s: k.div(e, k.select(k.eq(s, 0.0), 1.0, s)), terms, total
-    )
+    return b.map(lambda k, e, s: k.div(e, k.select(k.eq(s, 0.0), 1.0, s)), terms, total)
 
 
 def dropped(b: Any, weights: Any, dropout_mask: Any, keep: Any) -> Any:
@@ -71,10 +73,10 @@ class Attention(Operator):
     ) -> Inferred:  # fmt: skip
         for each in (key, value):
             if each.dtype is not query.dtype:
+                names = [c_type_name(one) for one in (query, key, value)]
                 raise RuntimeError(
-                    "Expected query, key, and value to have the same dtype, but got "
-                    f"query.dtype: {_c_name(query)} key.dtype: {_c_name(key)} and value.dtype: "
-                    f"{_c_name(value)} instead."
+                    "Expected query, key, and value to have the same dtype, but got query.dtype: "
+                    f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead."
                 )
         batch = shapes.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
         if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
@@ -141,10 +143,6 @@ class Attention(Operator):
             s(q, k, v, s.real(3, 5), None, 0.5, 1.0, False),
             s(q, k, v, None, s.boolean(2, 3, 5), 0.5, 0.8, True),
         ]
-
-
-def _c_name(given: Any) -> str:
-    return {"float32": "float", "float64": "double"}.get(given.dtype.name, given.dtype.name)
 
 
 @operator(

@@ -29,14 +29,10 @@ def class_dim(ndim: int) -> int:
     return 1 if ndim > 1 else 0
 
 
-def check_class_targets(
-    input: Layout, target: Layout, weight: Layout | None
-) -> tuple[int, ...]:
+def check_class_targets(input: Layout, target: Layout, weight: Layout | None) -> tuple[int, ...]:
     """Shape of the losses; raises torch's errors."""
     if input.ndim == 0:
-        raise ValueError(
-            f"Expected 1 or more dimensions (got {input.ndim})"
-        )
+        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
     at = class_dim(input.ndim)
     expected = (*input.shape[:at], *input.shape[at + 1 :])
     if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
@@ -46,22 +42,17 @@ def check_class_targets(
         )
     if target.shape != expected:
         if input.ndim == 1:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported"
-                               if target.ndim > 1
-                               else f"size mismatch (got input: {list(input.shape)}, target: "
-                                    f"{list(target.shape)})")  # fmt: skip
+            raise ValueError(
+                f"For 1D input, 1D target must have size 1, but got target size: {target.n_elements}"
+            )
         if input.ndim == 2:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        raise RuntimeError(
-            f"Expected target size {list(expected)}, got {list(target.shape)}"
-        )
+        raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(f"expected scalar type Long but found {type_name(target)}")
     n_classes = input.shape[at]
     if weight is not None and weight.dtype is not input.dtype:
-        raise RuntimeError(
-            f"expected scalar type {type_name(input)} but found {type_name(weight)}"
-        )
+        raise RuntimeError(f"expected scalar type {type_name(input)} but found {type_name(weight)}")
     if weight is not None and weight.shape != (n_classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {n_classes} classes or no classes "
@@ -144,7 +135,9 @@ class NegativeLogLikelihood(Operator):
     ) -> Any:  # fmt: skip
         shape = input_layout.shape
         return (
-            t.nll_loss_backward(grad, target, weight, shape, ignore_index, reduction), None, None
+            t.nll_loss_backward(grad, target, weight, shape, ignore_index, reduction),
+            None,
+            None,
         )
 
     def samples(self, s: Any) -> list[Any]:
@@ -288,9 +281,7 @@ class CrossEntropy(Operator):
     ) -> Any:  # fmt: skip
         """(1 - e) * values + e / classes * the sum of -log softmax over all classes."""
         n_classes = away.shape[dim]
-        log_shares = b.map(
-            lambda k, x, s: k.sub(k.log(s), x), away, b.unsqueeze(total, dim)
-        )
+        log_shares = b.map(lambda k, x, s: k.sub(k.log(s), x), away, b.unsqueeze(total, dim))
         if weight is not None:
             along = b.reshape(weight, _along(weight.shape[0], dim, len(away.shape)))
             log_shares = b.map(lambda k, x, w: k.mul(x, w), log_shares, along)
@@ -317,7 +308,9 @@ class CrossEntropy(Operator):
         if needs[1]:
             into_target = -t.log_softmax(input, class_dim(input.dim()))
             if weight is not None:
-                into_target = into_target * weight.view(_along(-1, class_dim(input.dim()), input.dim()))
+                into_target = into_target * weight.view(
+                    _along(-1, class_dim(input.dim()), input.dim())
+                )
             into_target = into_target * _row_scale(grad, input, reduction) * (1 - label_smoothing)
         return into_input, into_target, None
 
@@ -356,9 +349,7 @@ def smoothed(
     shares = b.convert(target, compute)
     if label_smoothing:
         share = b.size_number(label_smoothing / target.shape[dim], compute)
-        shares = b.map(
-            lambda k, p, f: k.add(k.mul(p, 1 - label_smoothing), f), shares, share
-        )
+        shares = b.map(lambda k, p, f: k.add(k.mul(p, 1 - label_smoothing), f), shares, share)
     if weight is not None:
         along = b.reshape(weight, _along(weight.shape[0], dim, len(target.shape)))
         shares = b.map(lambda k, p, w: k.mul(p, w), shares, b.convert(along, compute))

@@ -111,9 +111,7 @@ class MeanSquaredError(PlaceLoss):
         difference = k.sub(input, target)
         return k.mul(difference, difference)
 
-    def vjp(
-        self, t: Any, grad: Any, input: Any, target: Any, reduction: str, needs: Any
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, input: Any, target: Any, reduction: str, needs: Any) -> Any:
         difference = input - target
         whole = difference * (grad * (2 / difference.numel() if reduction == "mean" else 2))
         return whole if needs[0] else None, -whole if needs[1] else None
@@ -137,9 +135,7 @@ class AbsoluteError(PlaceLoss):
     def slope(self, t: Any, input: Any, target: Any, **attributes: Any) -> Any:
         return (input - target).sign()
 
-    def vjp(
-        self, t: Any, grad: Any, input: Any, target: Any, reduction: str, needs: Any
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, input: Any, target: Any, reduction: str, needs: Any) -> Any:
         return self.gradient(t, grad, input, target, reduction, needs)
 
     def samples(self, s: Any) -> list[Any]:
@@ -167,9 +163,7 @@ class SmoothAbsoluteError(PlaceLoss):
         beta = attributes["beta"]
         difference = input - target
         sign = difference.sign()
-        return sign if beta == 0 else t.where(
-            difference.abs() < beta, difference / beta, sign
-        )
+        return sign if beta == 0 else t.where(difference.abs() < beta, difference / beta, sign)
 
     def vjp(
         self, t: Any, grad: Any, input: Any, target: Any, reduction: str, beta: Any, needs: Any
@@ -281,12 +275,10 @@ class BinaryCrossEntropy(WeightedLoss):
                 "have the same size."
             )
         if input.dtype is not target.dtype:
-            raise RuntimeError(
-                f"Found dtype {type_name(target)} but expected {type_name(input)}"
-            )
+            raise RuntimeError(f"Found dtype {type_name(target)} but expected {type_name(input)}")
         return self.checked(input, target, reduction)
 
-    def lower(  # type: ignore[override]
+    def lower(
         self, b: Any, input: Any, target: Any, weight: Any, reduction: str, common: dtype
     ) -> Any:
         def formula(k: Any, x: Any, y: Any) -> Any:
@@ -335,7 +327,7 @@ class LogitsBinaryCrossEntropy(WeightedLoss):
             )
         return self.checked(input, target, reduction)
 
-    def lower(  # type: ignore[override]
+    def lower(
         self, b: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: str,
         common: dtype,
     ) -> Any:  # fmt: skip
@@ -406,5 +398,3 @@ class DropoutMask(Operator):
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4), s.boolean(3, 4), 0.8)]
-
-

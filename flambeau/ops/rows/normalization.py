@@ -52,9 +52,7 @@ def check_parameters(kernel: str, input: Layout, *given: Layout | None) -> None:
         if not input.dtype.is_floating_point:
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
         if not is_half or any(each.dtype is not dtypes.float32 for each in mixed):
-            raise RuntimeError(
-                "mixed dtype (CPU): expect parameter to have scalar type of Float"
-            )
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     check_floating(kernel, input)
 
 
@@ -134,9 +132,7 @@ class LayerNorm(Operator):
         scale = ((away * away).mean(dims, True) + eps).rsqrt()
         hat = away * scale
         inner = grad if weight is None else grad * weight
-        into_input = scale * (
-            inner - inner.mean(dims, True) - hat * (inner * hat).mean(dims, True)
-        )
+        into_input = scale * (inner - inner.mean(dims, True) - hat * (inner * hat).mean(dims, True))
         outer = tuple(range(dims[0]))
         into_weight = (grad * hat).sum(outer) if outer else grad * hat
         return (
@@ -155,9 +151,7 @@ class LayerNorm(Operator):
         ]
 
 
-@operator(
-    "layer_norm_backward", function=False, returns=("grad_input", "grad_weight", "grad_bias")
-)
+@operator("layer_norm_backward", function=False, returns=("grad_input", "grad_weight", "grad_bias"))
 class LayerNormBackward(Operator):
     """Gradients of layer_norm; those nobody reads are not computed."""
 
@@ -334,9 +328,7 @@ class BatchNormTrain(Operator):
         channels = (input.shape[1],)
         return output, b.reshape(exact, channels), b.reshape(variance, channels)
 
-    def vjp(
-        self, t: Any, grad_output: Any, input: Any, weight: Any, eps: float, needs: Any
-    ) -> Any:
+    def vjp(self, t: Any, grad_output: Any, input: Any, weight: Any, eps: float, needs: Any) -> Any:
         if grad_output is None:
             return None, None, None
         if not t.is_grad_enabled():
@@ -351,9 +343,7 @@ class BatchNormTrain(Operator):
         inner = grad_output
         if weight is not None:
             inner = inner * weight.view([-1] + [1] * (input.dim() - 2))
-        into_input = scale * (
-            inner - inner.mean(dims, True) - hat * (inner * hat).mean(dims, True)
-        )
+        into_input = scale * (inner - inner.mean(dims, True) - hat * (inner * hat).mean(dims, True))
         return (
             into_input if needs[0] else None,
             (grad_output * hat).sum(dims) if needs[1] else None,
@@ -367,17 +357,13 @@ class BatchNormTrain(Operator):
         ]
 
 
-@operator(
-    "batch_norm_backward", function=False, returns=("grad_input", "grad_weight", "grad_bias")
-)
+@operator("batch_norm_backward", function=False, returns=("grad_input", "grad_weight", "grad_bias"))
 class BatchNormBackward(Operator):
     """Gradients of batch_norm_train."""
 
     differentiable = False
 
-    def infer(
-        self, grad_output: Tensor, input: Tensor, weight: OptionalTensor, eps: float
-    ) -> Any:
+    def infer(self, grad_output: Tensor, input: Tensor, weight: OptionalTensor, eps: float) -> Any:
         parameter = contiguous(
             (input.shape[1],), input.dtype if weight is None else weight.dtype, input.device
         )
@@ -446,5 +432,3 @@ class BatchNormEval(Operator):
     def samples(self, s: Any) -> list[Any]:
         mean, variance = s.constant(3), s.constant(3)
         return [s(s.real(4, 3, 2), mean, variance, s.real(3), s.real(3), 1e-5)]
-
-

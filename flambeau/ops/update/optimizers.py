@@ -84,9 +84,7 @@ class SgdUpdate(Update):
         kept = self.each(b, lambda k, h, m: k.mul(h, m), buffer, momentum)
         if not hasattr(dampening, "shape") and dampening == 0:
             return self.each(b, lambda k, h, g: k.add(h, g), kept, step)
-        return self.each(
-            b, lambda k, h, g, d: k.fma(g, k.sub(1.0, d), h), kept, step, dampening
-        )
+        return self.each(b, lambda k, h, g, d: k.fma(g, k.sub(1.0, d), h), kept, step, dampening)
 
 
 @operator("adam_update", function=False)
@@ -259,9 +257,7 @@ class AdagradUpdate(Update):
         for position, parameter in enumerate(parameters):
             gradient = self.signed(b, gradients[position], maximize)
             gradient = self.decayed(b, gradient, parameter, weight_decay)
-            total = self.each(
-                b, lambda k, s, g: k.fma(g, g, s), state_sums[position], gradient
-            )
+            total = self.each(b, lambda k, s, g: k.fma(g, g, s), state_sums[position], gradient)
             root = self.each(b, lambda k, s: k.sqrt(s), total)
             root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
             new = self.each(

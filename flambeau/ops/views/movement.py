@@ -20,7 +20,7 @@ Seen = tuple[Layout, int]
 class ViewShape(View):
     """The same elements under another shape; raises where strides do not allow it."""
 
-    def view(self, input: Layout, shape: Sizes) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, shape: Sizes) -> Seen:
         return view_rules.viewed(input, shape), 0
 
     def vjp(self, t: Any, grad: Any, input_layout: Any) -> Any:
@@ -34,7 +34,7 @@ class ViewShape(View):
 class Reshape(ViewShape):
     """The same elements under another shape, copied where strides need it."""
 
-    def view(self, input: Layout, shape: Sizes) -> Seen | None:  # type: ignore[override]
+    def view(self, input: Layout, shape: Sizes) -> Seen | None:
         wanted = shapes.infer_size(shape, input.n_elements)
         strides = view_rules.view_strides(input, wanted)
         return None if strides is None else (view_rules.restrided(input, wanted, strides), 0)
@@ -47,9 +47,7 @@ class Reshape(ViewShape):
 class Flatten(ViewShape):
     """Dims from start_dim to end_dim as one."""
 
-    def view(  # type: ignore[override]
-        self, input: Layout, start_dim: int = 0, end_dim: int = -1
-    ) -> Seen | None:
+    def view(self, input: Layout, start_dim: int = 0, end_dim: int = -1) -> Seen | None:
         start = shapes.wrap_dim(start_dim, input.ndim)
         end = shapes.wrap_dim(end_dim, input.ndim)
         if start > end:
@@ -69,7 +67,7 @@ class Flatten(ViewShape):
 class Ravel(Flatten):
     """All dims as one."""
 
-    def view(self, input: Layout) -> Seen | None:  # type: ignore[override]
+    def view(self, input: Layout) -> Seen | None:
         return super().view(input)
 
     def samples(self, s: Any) -> list[Any]:
@@ -80,7 +78,7 @@ class Ravel(Flatten):
 class Unflatten(ViewShape):
     """One dim as several."""
 
-    def view(self, input: Layout, dim: int, sizes: Sizes) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, dim: int, sizes: Sizes) -> Seen:
         at = shapes.wrap_dim(dim, input.ndim)
         if not sizes:
             raise RuntimeError("unflatten: sizes must be non-empty")
@@ -104,7 +102,7 @@ class Unflatten(ViewShape):
 class Transpose(View):
     """Two dims swapped."""
 
-    def view(self, input: Layout, dim0: int, dim1: int) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, dim0: int, dim1: int) -> Seen:
         return view_rules.transposed(input, dim0, dim1), 0
 
     def vjp(self, t: Any, grad: Any, dim0: int, dim1: int) -> Any:
@@ -118,10 +116,10 @@ class Transpose(View):
 class SwapAxes(Transpose):
     """Two dims swapped, under NumPy's name."""
 
-    def view(self, input: Layout, axis0: int, axis1: int) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, axis0: int, axis1: int) -> Seen:
         return view_rules.transposed(input, axis0, axis1), 0
 
-    def vjp(self, t: Any, grad: Any, axis0: int, axis1: int) -> Any:  # type: ignore[override]
+    def vjp(self, t: Any, grad: Any, axis0: int, axis1: int) -> Any:
         return grad.transpose(axis0, axis1)
 
 
@@ -134,7 +132,7 @@ class SwapDims(Transpose):
 class MatrixTranspose(View):
     """A matrix transposed; vectors and single numbers stay."""
 
-    def view(self, input: Layout) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout) -> Seen:
         if input.ndim > 2:
             raise RuntimeError(
                 f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D"
@@ -152,7 +150,7 @@ class MatrixTranspose(View):
 class Permute(View):
     """Dims in another order."""
 
-    def view(self, input: Layout, dims: Sizes) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, dims: Sizes) -> Seen:
         return view_rules.permuted(input, dims), 0
 
     def vjp(self, t: Any, grad: Any, dims: Any) -> Any:
@@ -184,9 +182,7 @@ class MoveDim(View):
         rest = iter([dim for dim in range(ndim) if dim not in sources])
         return tuple(places[dim] if dim in places else next(rest) for dim in range(ndim))
 
-    def view(  # type: ignore[override]
-        self, input: Layout, source: Any, destination: Any
-    ) -> Seen:
+    def view(self, input: Layout, source: Any, destination: Any) -> Seen:
         return view_rules.permuted(input, self.order(input.ndim, source, destination)), 0
 
     def vjp(self, t: Any, grad: Any, source: Any, destination: Any) -> Any:
@@ -200,7 +196,7 @@ class MoveDim(View):
 class Squeeze(View):
     """Without dims of size 1."""
 
-    def view(self, input: Layout, dim: Any = None) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, dim: Any = None) -> Seen:
         dims = (dim,) if isinstance(dim, int) else dim
         return view_rules.squeezed(input, dims), 0
 
@@ -215,7 +211,7 @@ class Squeeze(View):
 class Unsqueeze(View):
     """A dim of size 1 more."""
 
-    def view(self, input: Layout, dim: int) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, dim: int) -> Seen:
         return view_rules.unsqueezed(input, dim), 0
 
     def vjp(self, t: Any, grad: Any, dim: int) -> Any:
@@ -229,9 +225,7 @@ class Unsqueeze(View):
 class Expand(View):
     """Sizes of 1 repeated without a copy, new dims in front."""
 
-    def view(  # type: ignore[override]
-        self, input: Layout, size: Sizes
-    ) -> Seen:
+    def view(self, input: Layout, size: Sizes) -> Seen:
         return view_rules.expanded(input, size), 0
 
     def vjp(self, t: Any, grad: Any) -> Any:
@@ -245,7 +239,7 @@ class Expand(View):
 class BroadcastTo(Expand):
     """expand, as a function."""
 
-    def view(self, input: Layout, size: Sizes) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, size: Sizes) -> Seen:
         return view_rules.expanded(input, size), 0
 
 
@@ -255,7 +249,7 @@ class Detach(View):
 
     differentiable = False
 
-    def view(self, input: Layout) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout) -> Seen:
         return input, 0
 
 
@@ -263,7 +257,7 @@ class Detach(View):
 class Alias(View):
     """The same tensor as a view."""
 
-    def view(self, input: Layout) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout) -> Seen:
         return input, 0
 
     def vjp(self, t: Any, grad: Any) -> Any:

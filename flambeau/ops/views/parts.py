@@ -25,7 +25,7 @@ def slice_bounds(size: int, start: int | None, end: int | None, step: int) -> tu
 class Slice(View):
     """Places start, start + step, ... before end of one dim: what x[start:end:step] records."""
 
-    def view(  # type: ignore[override]
+    def view(
         self, input: Layout, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
     ) -> Seen:
         if input.ndim == 0:
@@ -49,9 +49,7 @@ class Slice(View):
 class Narrow(View):
     """`length` places of a dim from `start`."""
 
-    def view(  # type: ignore[override]
-        self, input: Layout, dim: int, start: int, length: int
-    ) -> Seen:
+    def view(self, input: Layout, dim: int, start: int, length: int) -> Seen:
         if input.ndim == 0:
             raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
         at = shapes.wrap_dim(dim, input.ndim)
@@ -70,9 +68,7 @@ class Narrow(View):
             )
         return view_rules.sliced(input, at, begin, length)
 
-    def vjp(
-        self, t: Any, grad: Any, input_layout: Any, dim: int, start: int, length: int
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, input_layout: Any, dim: int, start: int, length: int) -> Any:
         begin = start + input_layout.shape[dim] if start < 0 else start
         return t.slice_backward(grad, input_layout.shape, dim, begin, begin + length, 1)
 
@@ -84,7 +80,7 @@ class Narrow(View):
 class Select(View):
     """One place of a dim, which goes away: what x[index] records."""
 
-    def view(self, input: Layout, dim: int, index: int) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, dim: int, index: int) -> Seen:
         return view_rules.selected(input, dim, index)
 
     def vjp(self, t: Any, grad: Any, input_layout: Any, dim: int, index: int) -> Any:
@@ -99,14 +95,10 @@ class Select(View):
 class Diagonal(View):
     """The diagonal of two dims as a new last dim."""
 
-    def view(  # type: ignore[override]
-        self, input: Layout, offset: int = 0, dim1: int = 0, dim2: int = 1
-    ) -> Seen:
+    def view(self, input: Layout, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Seen:
         return view_rules.diagonalised(input, offset, dim1, dim2)
 
-    def vjp(
-        self, t: Any, grad: Any, input_layout: Any, offset: int, dim1: int, dim2: int
-    ) -> Any:
+    def vjp(self, t: Any, grad: Any, input_layout: Any, offset: int, dim1: int, dim2: int) -> Any:
         return t.diagonal_backward(grad, input_layout.shape, offset, dim1, dim2)
 
     def samples(self, s: Any) -> list[Any]:
@@ -117,9 +109,7 @@ class Diagonal(View):
 class Unfold(View):
     """Windows of `size` places of a dim, `step` apart, as a new last dim."""
 
-    def view(  # type: ignore[override]
-        self, input: Layout, dimension: int, size: int, step: int
-    ) -> Seen:
+    def view(self, input: Layout, dimension: int, size: int, step: int) -> Seen:
         at = shapes.wrap_dim(dimension, input.ndim)
         length = input.shape[at] if input.ndim else 1
         stride = input.strides[at] if input.ndim else 1
@@ -152,7 +142,7 @@ class AsStrided(View):
 
     absolute_offset = True
 
-    def view(  # type: ignore[override]
+    def view(
         self, input: Layout, size: Sizes, stride: Sizes, storage_offset: int | None = None
     ) -> Seen:
         if len(size) != len(stride):
@@ -163,9 +153,7 @@ class AsStrided(View):
                 f"{list(stride)}"
             )
         if storage_offset is not None and storage_offset < 0:
-            raise RuntimeError(
-                f"Tensor: invalid storage offset {storage_offset}"
-            )
+            raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
         seen = view_rules.restrided(input, tuple(size), tuple(stride))
         return seen, storage_offset or 0
 

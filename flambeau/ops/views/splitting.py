@@ -6,6 +6,7 @@ Not here  joins (joining)."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from flambeau.base import shapes, view_rules
@@ -42,9 +43,7 @@ class Splitting(View):
 class Split(Splitting):
     """Parts of a size, the last one smaller, or parts of given sizes."""
 
-    def view(  # type: ignore[override]
-        self, input: Layout, split_size_or_sections: Any, dim: int = 0
-    ) -> Seen:
+    def view(self, input: Layout, split_size_or_sections: Any, dim: int = 0) -> Seen:
         if input.ndim == 0:
             raise RuntimeError("split expects at least a 1-dimensional tensor")
         at = shapes.wrap_dim(dim, input.ndim)
@@ -90,7 +89,7 @@ class Split(Splitting):
 class Chunk(Splitting):
     """At most `chunks` parts of equal size, the last one smaller."""
 
-    def view(self, input: Layout, chunks: int, dim: int = 0) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, chunks: int, dim: int = 0) -> Seen:
         if input.ndim == 0:
             raise RuntimeError("chunk expects at least a 1-dimensional tensor")
         if chunks <= 0:
@@ -114,9 +113,7 @@ class Chunk(Splitting):
 class TensorSplit(Splitting):
     """Parts cut at indices, or into a number of parts that differ in size by at most 1."""
 
-    def view(  # type: ignore[override]
-        self, input: Layout, indices_or_sections: Any, dim: int = 0
-    ) -> Seen:
+    def view(self, input: Layout, indices_or_sections: Any, dim: int = 0) -> Seen:
         if input.ndim == 0:
             raise RuntimeError(
                 "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 "
@@ -127,23 +124,17 @@ class TensorSplit(Splitting):
         if isinstance(indices_or_sections, int):
             sections = indices_or_sections
             if sections <= 0:
-                raise RuntimeError(
-                    f"number of sections must be larger than 0, got {sections}"
-                )
+                raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
             small, larger = divmod(size, sections)
-            return self.parts(
-                input, at, [small + (part < larger) for part in range(sections)]
-            )
+            return self.parts(input, at, [small + (part < larger) for part in range(sections)])
         cuts = [0, *indices_or_sections, size]
         seen = []
-        for start, end in zip(cuts, cuts[1:], strict=False):
+        for start, end in pairwise(cuts):
             begin, stop, _ = slice(start, end).indices(size)
             seen.append(view_rules.sliced(input, at, begin, max(stop - begin, 0)))
         return seen
 
-    def vjp(
-        self, t: Any, grads: Any, input_layout: Any, indices_or_sections: Any, dim: int
-    ) -> Any:
+    def vjp(self, t: Any, grads: Any, input_layout: Any, indices_or_sections: Any, dim: int) -> Any:
         cuts = indices_or_sections
         size = input_layout.shape[dim]
         if isinstance(cuts, int) or list(cuts) == sorted(c for c in cuts if 0 <= c <= size):
@@ -164,7 +155,7 @@ class TensorSplit(Splitting):
 class Unbind(View):
     """Every place of a dim as a tensor without it."""
 
-    def view(self, input: Layout, dim: int = 0) -> Seen:  # type: ignore[override]
+    def view(self, input: Layout, dim: int = 0) -> Seen:
         if input.ndim == 0:
             raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
         at = shapes.wrap_dim(dim, input.ndim)
