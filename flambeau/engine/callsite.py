@@ -33,6 +33,12 @@ def site() -> Site | None:
     return None
 
 
+def is_internal(code: CodeType) -> bool:
+    """Whether a code object is flambeau's own."""
+    internal = INTERNAL.get(code)
+    return _learn(code) if internal is None else internal
+
+
 def _learn(code: CodeType) -> bool:
     if len(INTERNAL) > 50_000:
         INTERNAL.clear()

@@ -17,6 +17,7 @@ from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.tensor.binding import ABSENT, Binding
+from flambeau.tensor.native import callables
 from flambeau.tensor.tensor import Tensor, empty_tensor
 
 _getframe: Final = sys._getframe
@@ -88,31 +89,41 @@ def unary(binding: Binding) -> Callable[..., Any]:
             binding.mark_inference(out)
         return out
 
-    return function
+    return callables.unary(binding, function, signatures)
 
 
 def binary(binding: Binding) -> Callable[..., Any]:
     """Function of a tensor and a tensor or number; other calls take the general path."""
-    operator = binary_operator(binding, is_operator=False)
+    signatures: dict[Any, Signature] = {}
+    operator = _two_operands(binding, signatures, is_operator=False)
 
     def function(*arguments: Any, **named: Any) -> Any:
         if named or len(arguments) != 2:
             return binding(*arguments, **named)
         return operator(*arguments)
 
-    return function
+    return callables.binary(binding, function, signatures, _extra(binding))
 
 
-def binary_operator(binding: Binding, is_operator: bool = True) -> Callable[[Any, Any], Any]:
-    """Function of exactly a tensor and a tensor or number.
-
-    is_operator   serves one of Python's operators: returns NotImplemented for other operands
-    """
+def binary_operator(binding: Binding) -> Callable[[Any, Any], Any]:
+    """One of Python's operators: returns NotImplemented for what it does not know."""
     signatures: dict[Any, Signature] = {}
+    function = _two_operands(binding, signatures, is_operator=True)
+    return callables.binary(binding, function, signatures, _extra(binding))
+
+
+def _extra(binding: Binding) -> tuple[Any, ...]:
+    """Operands that keep their defaults; those that are run-time numbers take the general path."""
+    return tuple([p.default for p in binding.parameters[2:] if p.kind != "attribute"])
+
+
+def _two_operands(
+    binding: Binding, signatures: dict[Any, Signature], *, is_operator: bool
+) -> Callable[[Any, Any], Any]:
+    """Function of exactly a tensor and a tensor or number."""
     differentiable = binding.operator.differentiable
     specials = binding.parameters[1].specials
-    # Operands that keep their defaults; those that are run-time numbers take the general path.
-    extra = tuple([p.default for p in binding.parameters[2:] if p.kind != "attribute"])
+    extra = _extra(binding)
 
     def learn(input: Any, other: Any, key: Any) -> Signature | None:
         signature = _plain(binding, (input, other))

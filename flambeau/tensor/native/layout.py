@@ -1,0 +1,63 @@
+"""Where CPython keeps what: offsets of slots, told by member descriptors and checked.
+
+Keeps     nothing is believed: each offset is proved on an object before it is used; builds laid out
+          otherwise (no GIL, debug, another implementation) are refused.
+Touches   ctypes.
+Not here  what the offsets are used for."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from typing import Any, Final
+
+_HEAD_BYTES: Final = 16
+_MEMBER_OF_DESCRIPTOR: Final = 40  # of PyMemberDescrObject, behind head, type, name, qualname
+_OFFSET_OF_MEMBER: Final = 16  # of PyMemberDef, behind name and type
+
+
+class UnknownLayout(Exception):
+    """This Python lays objects out in a way the native recorder does not know."""
+
+
+def check_build() -> None:
+    """Refuse builds whose objects have another head."""
+    fine = (
+        sys.implementation.name == "cpython"
+        and object.__basicsize__ == _HEAD_BYTES
+        and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        and not hasattr(sys, "getobjects")
+    )
+    if not fine:
+        raise UnknownLayout("not the usual build of CPython")
+    if word_at(id(_Sample()), 8) != id(_Sample):
+        raise UnknownLayout("an object's type lies elsewhere")
+
+
+class _Sample:
+    __slots__ = ()
+
+
+def word_at(address: int, offset: int = 0) -> int:
+    """The word behind an address."""
+    return ctypes.c_uint64.from_address(address + offset).value
+
+
+def offsets_of(kind: type, *names: str) -> dict[str, int]:
+    """'Class.slot' -> offset in bytes, for these slots of a class."""
+    made: Any = kind.__new__(kind)
+    found = {}
+    for name in names:
+        descriptor = vars(kind)[name]
+        member = word_at(id(descriptor), _MEMBER_OF_DESCRIPTOR)
+        offset = word_at(member, _OFFSET_OF_MEMBER)
+        if not _HEAD_BYTES <= offset < kind.__basicsize__:
+            raise UnknownLayout(f"{kind.__name__}.{name} at {offset}")
+        proof = _Sample()
+        descriptor.__set__(made, proof)
+        if word_at(id(made), offset) != id(proof):
+            raise UnknownLayout(f"{kind.__name__}.{name} is not at {offset}")
+        descriptor.__delete__(made)
+        found[f"{kind.__name__}.{name}"] = offset
+    return found

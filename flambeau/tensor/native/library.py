@@ -1,0 +1,290 @@
+"""The native recorder of this process: its code, its tables, the type of its callables.
+
+Keeps     what native code points at is held here for good; without it (another Python, no native
+          code, FLAMBEAU_NATIVE_RECORDER=0) closures.py does the same work.
+Touches   engine, gradients, devices.cpu.jit, ctypes.
+Not here  the text (record_text.py, attach_text.py), which operators get callables (closures.py)."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import struct
+from collections.abc import Callable
+from functools import cache
+from types import CodeType
+from typing import Any, Final
+
+from flambeau.engine import callsite, run, stream
+from flambeau.engine.segment import Segment
+from flambeau.engine.storage import Storage
+from flambeau.engine.stream import LOCAL, Stream
+from flambeau.engine.view import Place, View
+from flambeau.gradients import graph
+from flambeau.gradients.graph import Node, OperatorNode
+from flambeau.gradients.saved import OWN, SPECIAL
+from flambeau.tensor.native import attach_text, inplace_text, record_text
+from flambeau.tensor.native.layout import UnknownLayout, check_build, offsets_of
+from flambeau.tensor.native.record_text import (
+    CACHE_BITS,
+    CALLABLE,
+    CODE_BITS,
+    ENTRY,
+    ENTRY_BYTES,
+    GOLDEN,
+    NO_VALUE,
+    PROBES,
+    SITE_BITS,
+    TABLE,
+    VALUE_MASK,
+)
+from flambeau.tensor.native.writer import declarations
+from flambeau.tensor.tensor import Tensor
+
+SWITCH: Final = "FLAMBEAU_NATIVE_RECORDER"
+_LATE: Final = "recorded while another thread flushed"
+_WORD: Final = (1 << 64) - 1
+_SLOTS_CALL, _SLOT_GET, _SLOT_MEMBERS = 50, 54, 72  # CPython's Py_tp_call, _descr_get, _members
+_FLAGS: Final = 1 << 11 | 1 << 17  # a vectorcall; a method descriptor, bound without an object
+_SIGNED_SIZE, _READ_ONLY = 19, 1
+
+
+class Library:
+    """Native functions and the words they share; `library()` gives the one there is."""
+
+    def __init__(self) -> None:
+        check_build()
+        offsets = _offsets()
+        addresses = _compiled(offsets)
+        self._kept: list[Any] = []
+        self._codes: list[Any] = [None] * (1 << CODE_BITS)
+        self._code_words = self._words(2 << CODE_BITS)
+        self._site_words = self._words(3 << SITE_BITS)
+        self.table = self._words(len(TABLE))
+        self._fill_table()
+        self.unary = addresses["unary"]
+        self.binary = addresses["binary"]
+        self.inplace_unary = addresses["inplace_unary"]
+        self.inplace_binary = addresses["inplace_binary"]
+        self.kind = self._callable_type(addresses["bind"])
+
+    def _words(self, count: int) -> Any:
+        made = (ctypes.c_uint64 * count)()
+        self._kept.append(made)
+        return made
+
+    def keep(self, value: Any) -> int:
+        """The address of an object that lives as long as the process."""
+        self._kept.append(value)
+        return id(value)
+
+    def _fill_table(self) -> None:
+        values: dict[str, Any] = {
+            "tensor": Tensor, "storage": Storage, "place": Place, "node": OperatorNode,
+            "local": LOCAL, "zero": 0, "empty": (), "stream": "stream", "touch": "touch",
+            "versions": "_versions", "version": "version", "learn": self._learn,
+            "late": _run_late, "special": SPECIAL, "sequence": graph.next_sequence.__self__,
+            "nothing": graph.NOTHING, "own": OWN,
+        }  # fmt: skip
+        for name, value in values.items():
+            self.table[TABLE[name] // 8] = self.keep(value)
+        self.table[TABLE["codes"] // 8] = ctypes.addressof(self._code_words)
+        self.table[TABLE["sites"] // 8] = ctypes.addressof(self._site_words)
+        self.table[TABLE["thread"] // 8] = _WORD  # no thread has this number
+
+    def _learn(self, code: CodeType) -> bool:
+        """Whether a code object is flambeau's own; native code knows it from now on."""
+        internal = callsite.is_internal(code)
+        place = (id(code) * GOLDEN & _WORD) >> (64 - CODE_BITS)
+        self._code_words[2 * place] = 0
+        self._codes[place] = code
+        self._code_words[2 * place + 1] = internal
+        self._code_words[2 * place] = id(code)
+        return internal
+
+    def _callable_type(self, bind: int) -> type:
+        """The type of native callables: functions that bind as methods without an object."""
+        n_bytes = 16 + 8 * len(CALLABLE)
+        members = (_Member * 4)(
+            _Member(b"__vectorcalloffset__", _SIGNED_SIZE, CALLABLE["vectorcall"], _READ_ONLY),
+            _Member(b"__dictoffset__", _SIGNED_SIZE, CALLABLE["dict"], _READ_ONLY),
+            _Member(b"__weaklistoffset__", _SIGNED_SIZE, CALLABLE["weak"], _READ_ONLY),
+        )
+        call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value
+        slots = (_Slot * 4)(
+            _Slot(_SLOTS_CALL, call), _Slot(_SLOT_GET, bind),
+            _Slot(_SLOT_MEMBERS, ctypes.addressof(members)),
+        )  # fmt: skip
+        spec = _Spec(b"flambeau.builtin_function", n_bytes, 0, _FLAGS, slots)
+        self._kept += [members, slots, spec]
+        make = ctypes.pythonapi.PyType_FromSpec
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
+        kind: Any = make(ctypes.addressof(spec))
+        kind.__repr__ = lambda self: f"<function {self.__qualname__}>"
+        kind.__reduce__ = lambda self: self.__qualname__  # pickled, as functions are, by name
+        return kind  # type: ignore[no-any-return]
+
+
+class Ways:
+    """A native callable's cache: operands' layouts to signatures."""
+
+    def __init__(self, library: Library) -> None:
+        count = (1 << CACHE_BITS) + PROBES - 1
+        self.words: Any = library._words(count * ENTRY_BYTES // 8)
+        self._held: list[Any] = [None] * count
+        self._turn = 0
+
+    def remember(
+        self, left: Any, right: Any, value: int, signature: Any, layouts: Any, flags: int
+    ) -> None:
+        """Let native code take calls of this kind: layout, layout or type of number (None: no
+        second operand), value of a number that the signature names."""
+        key = (id(left) + (0 if right is None else id(right)) * 31 + value) & _WORD
+        first = (key * GOLDEN & _WORD) >> (64 - CACHE_BITS)
+        places = range(first, first + PROBES)
+        place = next((p for p in places if self._held[p] is None), None)
+        if place is None:
+            place = first + self._turn % PROBES
+            self._turn += 1
+        start = place * ENTRY_BYTES // 8
+        words = self.words
+        words[start] = 0  # nobody's while it changes
+        self._held[place] = (left, right, signature, layouts)
+        entry = {
+            "right": 0 if right is None else id(right), "value": value,
+            "signature": id(signature), "layout": id(signature.out_layout),
+            "attributes": id(signature.attributes), "layouts": id(layouts), "flags": flags,
+        }  # fmt: skip
+        for name, word in entry.items():
+            words[start + ENTRY[name] // 8] = word
+        words[start] = id(left)
+
+    def forget(self) -> None:
+        """Empty the cache."""
+        for place in range(len(self._held)):
+            self.words[place * ENTRY_BYTES // 8] = 0
+            self._held[place] = None
+
+
+def special_value(specials: tuple[float, ...], number: float) -> int:
+    """What tells a number that signatures name from all others, as @special says it."""
+    for each in specials:
+        if each == number:
+            (bits,) = struct.unpack("q", struct.pack("d", each))
+            return (bits ^ VALUE_MASK) & _WORD
+    return NO_VALUE
+
+
+def make_callable(
+    library: Library,
+    function: int,
+    python: Callable[..., Any],
+    ways: Ways,
+    *,
+    specials: tuple[float, ...] = (),
+    plan: Any = None,
+    saves: int = 0,
+    extra: tuple[Any, ...] = (),
+    attach: Callable[..., Any] | None = None,
+    mark: Callable[..., Any] | None = None,
+) -> Any:
+    """A native callable that hands to `python` what it does not do itself."""
+    made = library.kind()
+    numbers = (ctypes.c_double * (len(specials) + 1))(0.0, *specials)
+    ctypes.c_int64.from_address(ctypes.addressof(numbers)).value = len(specials)
+    library.keep(numbers)
+    words = {
+        "vectorcall": function, "table": ctypes.addressof(library.table),
+        "cache": ctypes.addressof(ways.words), "python": library.keep(python),
+        "specials": ctypes.addressof(numbers) if specials else 0,
+        "plan": 0 if plan is None else library.keep(plan), "saves": saves,
+        "extra": library.keep(extra), "attach": library.keep(attach), "mark": library.keep(mark),
+    }  # fmt: skip
+    library.keep(made)
+    for name, word in words.items():
+        ctypes.c_uint64.from_address(id(made) + CALLABLE[name]).value = word
+    made.__wrapped__ = python
+    return made
+
+
+@cache
+def library() -> Library | None:
+    """The native recorder, or None where there is none."""
+    if os.environ.get(SWITCH, "1") == "0":
+        return None
+    try:
+        return Library()
+    except (UnknownLayout, OSError, RuntimeError, ImportError, AttributeError, KeyError):
+        return None
+
+
+def _run_late(segment: Segment) -> None:
+    run.flush(segment, _LATE)
+
+
+def _offsets() -> dict[str, int]:
+    return {
+        **offsets_of(View, "_storage", "_layout", "_offset", "_place"),
+        **offsets_of(Tensor, "_autograd", "_base"),
+        **offsets_of(Storage, "layout", "segment", "slot", "version", "external", "write_site"),
+        **offsets_of(Place, "segment", "slot"),
+        **offsets_of(
+            Segment, "records", "fresh", "armed", "limit", "closed"
+        ),
+        **offsets_of(Stream, "segment", "grad_enabled", "inference", "site"),
+        **offsets_of(Node, "edges", "layouts", "extras", "site", "sequence"),
+        **offsets_of(OperatorNode, "plan", "attributes", "saved"),
+    }  # fmt: skip
+
+
+def _compiled(offsets: dict[str, int]) -> dict[str, int]:
+    from flambeau.devices.cpu import jit
+
+    helpers = "\n".join((
+        declarations(), record_text.site_text(), record_text.slot_text(offsets),
+        record_text.stream_text(), record_text.tensor_text(), record_text.value_text(),
+        record_text.find_text(),
+    ))  # fmt: skip
+    gradients = attach_text.entry_text(offsets) + attach_text.result_text(offsets)
+    bodies: dict[str, Callable[[str], str]] = {
+        "unary": lambda name: helpers + gradients
+        + attach_text.attach_text(offsets, binary=False)
+        + record_text.record_text(name, offsets, binary=False),
+        "binary": lambda name: helpers + gradients
+        + attach_text.attach_text(offsets, binary=True)
+        + record_text.record_text(name, offsets, binary=True),
+        "inplace_unary": lambda name: helpers
+        + inplace_text.inplace_text(name, offsets, binary=False),
+        "inplace_binary": lambda name: helpers
+        + inplace_text.inplace_text(name, offsets, binary=True),
+        "bind": lambda name: declarations() + inplace_text.bind_text(name),
+    }  # fmt: skip
+    names, texts = {}, {}
+    for kind, body in bodies.items():
+        mark = hashlib.sha256(body("x").encode()).hexdigest()[:16]
+        names[kind] = f"recorder_{kind}_{mark}"
+        texts[names[kind]] = body(names[kind])
+    found = jit.compile_functions(texts)
+    return {kind: found[name] for kind, name in names.items()}
+
+
+class _Member(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("kind", ctypes.c_int), ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (("slot", ctypes.c_int), ("value", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("n_bytes", ctypes.c_int), ("item_bytes", ctypes.c_int),
+        ("flags", ctypes.c_uint), ("slots", ctypes.POINTER(_Slot)),
+    )  # fmt: skip
+
+
+__all__ = ["Library", "Ways", "library", "make_callable", "special_value", "stream"]
