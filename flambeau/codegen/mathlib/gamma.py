@@ -24,29 +24,23 @@ LOG_PI: Final = 1.1447298858494002
 STIRLING: Final = 0.4189385332046728
 
 
-def _sine_of_pi(k: Any, x: Any, light: bool) -> tuple[Any, Any]:
+def _sine_of_pi(k: Any, x: Any) -> tuple[Any, Any]:
     """(|sin(pi f)|, cos(pi f) with the sign of f) for the fraction f = x - rint(x)."""
     f = k.sub(x, k.rint(x))
     m = k.abs(f)
     steep = k.gt(m, 0.25)
     g = k.select(steep, k.sub(0.5, m), m)
-    if light:
-        sine, cosine = trigonometric.kernels_light(k, k.mul(g, PI))
-    else:
-        a, a_low = parts.two_product(k, g, PI)
-        a_low = k.fma(g, PI_LOW, a_low)
-        z = k.mul(a, a)
-        sine = k.add(a, trigonometric.sine_kernel(k, a, a_low, z))
-        cosine = k.add(*trigonometric.cosine_kernel(k, a, a_low, z))
+    a, a_low = parts.two_product(k, g, PI)
+    a_low = k.fma(g, PI_LOW, a_low)
+    z = k.mul(a, a)
+    sine = k.add(a, trigonometric.sine_kernel(k, a, a_low, z))
+    cosine = k.add(*trigonometric.cosine_kernel(k, a, a_low, z))
     signed = k.copysign(k.select(steep, sine, cosine), f)
     return k.select(steep, cosine, sine), signed
 
 
-def _lgamma(k: Any, x: Any, light: bool) -> Any:
-    """On float64 operands; `light` for results rounded to float32."""
-    log = parts.log_light if light else exponential.log_float64
-    curve_terms = table.LGAMMA_LIGHT if light else table.LGAMMA_64
-    series_terms = table.STIRLING_LIGHT if light else table.STIRLING_64
+def lgamma_float64(k: Any, x: Any) -> Any:
+    log = exponential.log_float64
     m = k.abs(x)
     large = k.ge(m, 8.0)
     below_one = k.lt(m, 1.0)
@@ -57,14 +51,14 @@ def _lgamma(k: Any, x: Any, light: bool) -> Any:
     logarithm = log(k, k.select(large, m, product))
     whole = k.select(k.lt(m, 2.5), 1.0, k.floor(k.sub(m, 0.5)))
     f = k.sub(m, k.select(below_one, 0.0, whole))  # that argument less 1
-    curve = parts.estrin(k, k.sub(f, 0.75), curve_terms)
+    curve = parts.estrin(k, k.sub(f, 0.75), table.LGAMMA_64)
     middle = k.fma(k.mul(f, k.sub(f, 1.0)), curve, k.select(below_one, k.neg(logarithm), logarithm))
     inverse = k.div(1.0, m)
-    series = k.fma(parts.horner(k, k.mul(inverse, inverse), series_terms), inverse, STIRLING)
+    series = k.fma(parts.horner(k, k.mul(inverse, inverse), table.STIRLING_64), inverse, STIRLING)
     high = k.fma(k.sub(m, 0.5), k.sub(logarithm, 1.0), series)
     result = k.select(large, high, middle)
     # Reflection: log(pi / (m |sin(pi m)|)) - lgamma(m); next to 0 both are -log m.
-    sine, _ = _sine_of_pi(k, m, light)
+    sine, _ = _sine_of_pi(k, m)
     mirrored = k.sub(k.sub(LOG_PI, log(k, k.mul(m, sine))), result)
     result = k.select(k.lt(x, -(2.0**-70)), mirrored, result)
     pole = k.and_(k.le(x, 0.0), k.eq(sine, 0.0))
@@ -72,16 +66,12 @@ def _lgamma(k: Any, x: Any, light: bool) -> Any:
 
 
 def lgamma_float32(k: Any, x: Any) -> Any:
-    return parts.narrowed(k, _lgamma(k, parts.widened(k, x), True))
+    """In full float64: beside the zeros between negative integers no bit is to spare."""
+    return parts.narrowed(k, lgamma_float64(k, parts.widened(k, x)))
 
 
-def lgamma_float64(k: Any, x: Any) -> Any:
-    return _lgamma(k, x, False)
-
-
-def _digamma(k: Any, x: Any, light: bool) -> Any:
+def digamma_float64(k: Any, x: Any) -> Any:
     """digamma(t) = digamma(t + 8) - sum of 1 / (t + i); reflected below 0."""
-    terms = table.DIGAMMA_LIGHT if light else table.DIGAMMA_64
     negative = k.lt(x, 0.0)
     t = k.select(negative, k.sub(1.0, x), x)
     large = k.ge(t, 8.0)
@@ -94,11 +84,10 @@ def _digamma(k: Any, x: Any, light: bool) -> Any:
     u = k.select(large, t, k.add(t, 8.0))
     inverse = k.div(1.0, u)
     z = k.mul(inverse, inverse)
-    series = k.fma(z, parts.horner(k, z, terms), k.mul(inverse, 0.5))
-    log = parts.log_light if light else exponential.log_float64
-    result = k.sub(log(k, u), series)
+    series = k.fma(z, parts.horner(k, z, table.DIGAMMA_64), k.mul(inverse, 0.5))
+    result = k.sub(exponential.log_float64(k, u), series)
     result = k.select(large, result, k.sub(result, k.div(top, below)))
-    sine, cosine = _sine_of_pi(k, x, light)
+    sine, cosine = _sine_of_pi(k, x)
     mirrored = k.sub(result, k.mul(k.div(cosine, sine), PI))
     result = k.select(negative, mirrored, result)
     result = k.select(k.and_(negative, k.eq(sine, 0.0)), NAN, result)
@@ -106,8 +95,4 @@ def _digamma(k: Any, x: Any, light: bool) -> Any:
 
 
 def digamma_float32(k: Any, x: Any) -> Any:
-    return parts.narrowed(k, _digamma(k, parts.widened(k, x), True))
-
-
-def digamma_float64(k: Any, x: Any) -> Any:
-    return _digamma(k, x, False)
+    return parts.narrowed(k, digamma_float64(k, parts.widened(k, x)))
