@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from flambeau.base import shapes
+from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.tensor import functions, index_keys
 from flambeau.tensor.tensor import Tensor, result_tuple
@@ -100,9 +100,9 @@ def argwhere(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:  # noqa: A002
     """Elements where the mask is true, as one row."""
-    if str(mask._layout.dtype) not in ("torch.bool", "torch.uint8"):
+    if mask._layout.dtype is not dtypes.bool_:
         raise RuntimeError(
-            "masked_select: expected BoolTensor or ByteTensor for mask"
+            "masked_select: expected BoolTensor for mask"
         )
     shape = shapes.broadcast_shapes(input._layout.shape, mask._layout.shape)
     whole = functions.expand(input, shape) if input._layout.shape != shape else input

@@ -13,6 +13,7 @@ from typing import Any, Final
 from flambeau.base.devices import META
 from flambeau.base.layout import contiguous
 from flambeau.engine.storage import Storage
+from flambeau.engine.view import UNPLACED
 from flambeau.tensor import conversion, functions
 from flambeau.tensor.tensor import Tensor, new_tensor
 
@@ -24,6 +25,8 @@ _KNOWN: Final[weakref.WeakKeyDictionary[Storage, tuple[int, int, int]]] = (
 UNTRACKED: Final[weakref.WeakSet[Storage]] = weakref.WeakSet()
 # A whole storage is read where it is at most this many times the view.
 WHOLE_FACTOR: Final = 64
+WHOLE_ELEMENTS: Final = 1 << 20
+# Up to this many elements Python looks at them itself.
 FEW: Final = 64
 
 
@@ -89,18 +92,18 @@ def _first_outside(index: Tensor, low: int, high: int) -> int | None:
         if known is not None and known[0] == storage.version:
             if low <= known[1] and known[2] < high:
                 return None
-    if layout.n_elements <= FEW:
-        return _first_of(index, low, high)
     if counted and storage.layout.dtype is layout.dtype:
         whole = storage.layout.span
-        if whole <= layout.n_elements * WHOLE_FACTOR:
+        if whole <= max(layout.n_elements * WHOLE_FACTOR, WHOLE_ELEMENTS):
+            # Once for the storage, so that no later use of it has to run what is pending.
             lowest, highest = _range(new_tensor(storage, contiguous((whole,), layout.dtype)))
             know(index, lowest, highest)
             if low <= lowest and highest < high:
                 return None
-    lowest, highest = _range(index)
-    if low <= lowest and highest < high:
-        return None
+    if layout.n_elements > FEW:
+        lowest, highest = _range(index)
+        if low <= lowest and highest < high:
+            return None
     return _first_of(index, low, high)
 
 
@@ -114,9 +117,10 @@ def _first_of(index: Tensor, low: int, high: int) -> int | None:
 def _range(index: Tensor) -> tuple[int, int]:
     plain = new_tensor(index._storage, index._layout)
     plain._offset = index._offset
-    if index._layout is not plain._storage.layout or index._offset:
-        from flambeau.engine.view import UNPLACED
-
+    if index._layout is not index._storage.layout or index._offset:
         plain._place = UNPLACED
+    if index._layout.n_elements <= FEW:
+        values = conversion.flat_values(plain)
+        return int(min(values)), int(max(values))
     lowest, highest = functions.amin(plain), functions.amax(plain)
     return int(lowest.item()), int(highest.item())

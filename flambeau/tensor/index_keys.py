@@ -273,6 +273,9 @@ def nonzero(mask: Tensor) -> Tensor:
 
 def gathered(self: Tensor, key: Any) -> Tensor:
     """x[key] for keys with tensors, lists or bools."""
+    if isinstance(key, Tensor) and key._layout.dtype is dtypes.int64:
+        if key._layout.shape and self._layout.shape:
+            return functions.index(self, (key,), (0,))  # type: ignore[no-any-return]
     found = taken_apart(self, key)
     if not found.indices:
         viewed = found.viewed

@@ -243,6 +243,11 @@ def copy_into(target: Tensor, source: Tensor) -> None:
     """target[...] = source, broadcast; torch's error where it does not fit."""
     if source._layout.shape != target._layout.shape:
         view_rules.expanded(source._layout, target._layout.shape)
+    if source._storage is target._storage and source._layout.n_elements:
+        from flambeau.tensor import inplace
+
+        inplace.check_overlap(target, (source,))
+        source = functions.clone(source)  # read first, then write
     target.copy_(source)  # type: ignore[attr-defined]
 
 

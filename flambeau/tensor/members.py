@@ -38,7 +38,7 @@ def _viewed(self: Tensor, name: str, *arguments: Any) -> Tensor:
     """Become a view of what this tensor was."""
     if members.is_leaf(self) and members.requires_grad(self):
         raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation."
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
     twin = functions.alias(self)
     return _become(self, getattr(functions, name)(twin, *arguments))

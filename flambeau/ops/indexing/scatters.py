@@ -316,6 +316,13 @@ class IndexFill(Operator):
         return [s(s.real(5, 4), 0, s.permutation(3, below=5), 0.5)]
 
 
+def _broadcasts(own: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another without changing it."""
+    return len(own) <= len(wanted) and all(
+        size in (1, target) for size, target in zip(reversed(own), reversed(wanted), strict=False)
+    )
+
+
 @operator("index_put", function=True)
 class IndexPut(Operator):
     """x[indices] = values, or += with accumulate; `dims` as in Index. values broadcast."""
@@ -338,7 +345,7 @@ class IndexPut(Operator):
                 f"{type_name(input)} for the destination and {type_name(values)} for the source."
             )
         shape = self.values_shape(input, indices, chosen)
-        if shapes.broadcast_shapes(shape, values.shape) != shape:
+        if not _broadcasts(values.shape, shape):
             raise RuntimeError(
                 f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast "
                 f"to indexing result of shape {list(shape)}"
