@@ -15,13 +15,16 @@ from flambeau.engine import callsite, run, stream
 class SegmentReport:
     """One flushed segment: why it was cut, its records, kernels, and what did not fuse."""
 
-    def __init__(self, reason: str, plan: Any, records: list[Any], milliseconds: float) -> None:
+    def __init__(
+        self, reason: str, plan: Any, records: list[Any], seconds: list[float], milliseconds: float
+    ) -> None:
         self.reason = reason
         self.is_planned_before = plan.runs > 1
         self.milliseconds = milliseconds
         self.operators = [record[0][0].operator.name for record in records]
         self.sites = [record[2] for record in records]
         self.kernels = [(name, sorted(numbers), units) for name, numbers, units in plan.kernels]
+        self.kernel_milliseconds = [1e3 * each for each in seconds]
         self.refusals = list(plan.notes)
         self.n_statements = plan.statements
         self.arena_bytes = plan.arena_bytes
@@ -33,9 +36,11 @@ class SegmentReport:
             f"{self.arena_bytes} bytes of arena, {self.milliseconds:.3f} ms, "
             f"plan {'reused' if self.is_planned_before else 'made'}"
         ]
-        for name, numbers, units in self.kernels:
+        for (name, numbers, units), spent in zip(
+            self.kernels, self.kernel_milliseconds, strict=True
+        ):
             names = ", ".join(self.operators[n] for n in numbers)
-            lines.append(f"  kernel {name} ({units} units): {names}")
+            lines.append(f"  kernel {name} ({units} units) {spent:8.3f} ms: {names}")
         for number, why in self.refusals:
             lines.append(
                 f"  {self.operators[number]} at {callsite.describe(self.sites[number])} "
@@ -59,20 +64,25 @@ class explain:  # noqa: N801 - used as `with explain() as report:`
         self.segments: list[SegmentReport] = []
         self._last = 0.0
 
-    def _observe(self, reason: str, plan: Any, records: list[Any]) -> None:
+    def _observe(
+        self, reason: str, plan: Any, records: list[Any], seconds: list[float]
+    ) -> None:
         now = time.perf_counter()
-        self.segments.append(SegmentReport(reason, plan, records, (now - self._last) * 1e3))
+        spent = (now - self._last) * 1e3
+        self.segments.append(SegmentReport(reason, plan, records, seconds, spent))
         self._last = now
 
     def __enter__(self) -> explain:
         stream.current().synchronize("debug.explain()")
         self._last = time.perf_counter()
         run.OBSERVERS.append(self._observe)
+        run.TIMED[0] = True
         return self
 
     def __exit__(self, *exception: Any) -> None:
         stream.current().synchronize("debug.explain()")
         run.OBSERVERS.remove(self._observe)
+        run.TIMED[0] = False
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.segments)) or "nothing was flushed"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -43,7 +44,9 @@ STATS: Final = Statistics()
 # Whether results too small for normal numbers become zero (set_flush_denormal), one for all.
 FLUSH_DENORMALS: Final = [False]
 _PLANS: Final[dict[Any, list[Plan]]] = {}
-# Called with (reason, plan, records, seconds or None) after each run; debug.explain sets it.
+# Whether kernels are run one by one and timed; debug.explain sets it.
+TIMED: Final = [False]
+# Called with (reason, plan, records, seconds of each kernel) after each run.
 OBSERVERS: Final[list[Callable[..., None]]] = []
 _new_segment: Callable[[Any], Segment]
 
@@ -123,6 +126,7 @@ class _Run:
         self._bind()
         self.state = runner.take_state()
         self.is_committed = False
+        self.seconds: list[float] = []  # of each kernel, where they are timed
 
     def _bind(self) -> None:
         segment, plan = self.segment, self.plan
@@ -145,7 +149,12 @@ class _Run:
         handler itself may have finished the run by touching one of its tensors."""
         plan = self.plan
         if plan.n_kernels:
-            runner.run(plan.program, self.addresses, self.numbers, FLUSH_DENORMALS[0], self.state)
+            if TIMED[0]:
+                self.seconds = _run_timed(plan.program, self.addresses, self.numbers)
+            else:
+                runner.run(
+                    plan.program, self.addresses, self.numbers, FLUSH_DENORMALS[0], self.state
+                )
         if self.is_committed:
             return
         self.is_committed = True
@@ -158,7 +167,7 @@ class _Run:
         STATS.segments_flushed += 1
         STATS.records += len(self.records)
         for observer in OBSERVERS:
-            observer(self.reason, plan, self.records)
+            observer(self.reason, plan, self.records, self.seconds)
         if _ERROR_WORD[0]:
             _ERROR_WORD[0] = 0
             raise IndexError("index out of range in self")
@@ -197,6 +206,22 @@ def _plan_for(segment: Segment, keys: tuple[Any, ...], alive: bytes) -> Plan:
     variants.insert(0, plan)
     del variants[MAX_VARIANTS + 1 :]
     return plan
+
+
+def _run_timed(program: Any, addresses: Any, numbers: Any) -> list[float]:
+    """Run a program's steps one at a time; seconds of each."""
+    n_steps, max_arguments, scratch_bytes, _ = program[:4]
+    seconds = []
+    start = 4
+    for _ in range(n_steps):
+        n_arguments, n_patches = program[start + 3], program[start + 4]
+        end = start + 6 + n_arguments + 5 * n_patches
+        alone = array("q", [1, max_arguments, scratch_bytes, 0]) + program[start:end]
+        before = time.perf_counter()
+        runner.run(alone, addresses, numbers, FLUSH_DENORMALS[0])
+        seconds.append(time.perf_counter() - before)
+        start = end
+    return seconds
 
 
 _ERROR_WORD: Final = array("q", [0])

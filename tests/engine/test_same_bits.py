@@ -35,7 +35,7 @@ def test_programs_fuse_enough() -> None:
     """The comparison means something: at least two statements a kernel on average."""
     statements = kernels = 0
 
-    def count(reason: str, plan: object, records: object) -> None:
+    def count(reason: str, plan: object, records: object, seconds: object) -> None:
         nonlocal statements, kernels
         statements += plan.statements  # type: ignore[attr-defined]
         kernels += plan.n_kernels  # type: ignore[attr-defined]
