@@ -42,9 +42,10 @@ _BALANCE_WORK: Final = 250_000
 _VECTOR_WORK: Final = 25_000
 # Bytes of a matrix from which its rows are added to sums in memory, not in registers.
 _VECTOR_BYTES: Final = 200_000
-# Columns of a vector times a matrix that are worth a run of memory, and that fit the first cache.
+# Columns of a vector times a matrix that are worth a run of memory, and bytes of their sums that
+# fit the first cache.
 _ROW_RUN: Final = 256
-_ROW_SUMS: Final = 1024
+_ROW_SUM_BYTES: Final = 16 << 10
 
 
 def round_up(number: int, unit: int) -> int:
@@ -179,7 +180,9 @@ def vector_grid_of(product: Product, element: Element, n_threads: int) -> Vector
     groups, blocks = 1, 1
     if product.b.column == element.n_bytes:
         kind = "rows"
-        column_block = min(max(_ROW_RUN, round_up(-(-n // wanted), 64)), _ROW_SUMS)
+        # Long runs of memory are worth more than balance.
+        column_block = max(_ROW_RUN, round_up(-(-n // min(wanted, n_threads)), 64))
+        column_block = min(column_block, _ROW_SUM_BYTES // element.n_packed_bytes)
     else:
         kind = "few_columns" if n < element.lanes else "columns"
         groups, blocks = _chains(n, k, product.b.column, element.lanes)

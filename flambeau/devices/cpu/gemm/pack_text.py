@@ -213,36 +213,26 @@ def load_transposed(lines: Lines, element: Element, pointers: list[str]) -> list
             ]
             size *= 2
         rows.append(parts[0])
-    distance = 1
-    while distance < piece:
-        rows = _exchange(lines, element, rows, distance, piece)
-        distance *= 2
+    # Interleaving rows half a piece apart, once for each bit of the piece, transposes it.
+    for _ in range(piece.bit_length() - 1):
+        rows = _interleaved(lines, element, rows, piece)
     return rows
 
 
-def _exchange(
-    lines: Lines, element: Element, rows: list[str], distance: int, piece: int
-) -> list[str]:
-    """One round of a transpose inside pieces: rows `distance` apart swap their off blocks."""
-    result = list(rows)
+def _interleaved(lines: Lines, element: Element, rows: list[str], piece: int) -> list[str]:
+    """Rows i and i + half of a piece, their elements in turn: low halves of pieces, then high."""
     lanes = element.lanes
-    for i in range(piece):
-        if i & distance:
-            continue
-        low: list[int] = []
-        high: list[int] = []
-        for lane in range(lanes):
-            # The pair's low row keeps lanes without the bit and takes the other's at the bit.
-            if lane & distance:
-                low.append(lanes + (lane ^ distance))
-                high.append(lanes + lane)
-            else:
-                low.append(lane)
-                high.append(lane ^ distance)
-        pair = f"{element.vector} {rows[i]}, {element.vector} {rows[i + distance]}"
-        for target, order in ((i, low), (i + distance, high)):
+    result = []
+    for low, high in zip(rows[: piece // 2], rows[piece // 2 :], strict=True):
+        for start in (0, piece // 2):
+            order = [
+                base + start + lane // 2 + (lanes if lane % 2 else 0)
+                for base in range(0, lanes, piece)
+                for lane in range(piece)
+            ]
             mask = ", ".join(f"i32 {each}" for each in order)
-            result[target] = lines.let(f"shufflevector {pair}, <{lanes} x i32> <{mask}>")
+            pair = f"{element.vector} {low}, {element.vector} {high}"
+            result.append(lines.let(f"shufflevector {pair}, <{lanes} x i32> <{mask}>"))
     return result
 
 

@@ -113,7 +113,7 @@ def test_vector_times_matrix(rng, k, vector_bits):
 
 def test_long_vectors_in_units(rng):
     """Enough columns for several units, of both kernels."""
-    for n, k in ((3000, 530), (1025, 64), (700, 1024)):
+    for n, k in ((5000, 530), (1025, 64), (700, 1024)):
         for is_transposed in (False, True):
             for chunk, threads in ((None, 1), (1, 4)):
                 check(
