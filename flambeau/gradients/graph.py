@@ -214,7 +214,8 @@ class OperatorNode(Node):
         raise AttributeError(f"'{self.node_name()}' object has no attribute '{name}'")
 
 
-NOTHING: Final[list[Any]] = []
+# Slots of a node of one or two operands that saved none of them nor its result.
+NOTHING: Final[list[Any]] = [None, None, None]
 
 
 class AccumulateGrad(Node):

@@ -404,6 +404,9 @@ class Binding:
         if found is None:
             names = {p.name: a for p, a in zip(self.parameters[1:], attributes, strict=True)}
             found = self.operator.view(given, **names)  # type: ignore[attr-defined]
+            if found is None:  # its memory cannot be seen so (reshape, flatten): a copy's can
+                copied = binding("contiguous_copy")(source)
+                return self.call_view((copied, *values[1:]), {})
             if len(memo) > 4096:
                 memo.clear()
             memo[key] = found

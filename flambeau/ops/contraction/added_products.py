@@ -146,12 +146,11 @@ class AddBatchProduct(AddedProduct):
         return self.sum(b, input, b.product(batch1, batch2), beta, alpha)
 
     def vjp(
-        self, t: Any, grad: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any, needs: Any
+        self, t: Any, grad: Any, batch1: Any, batch2: Any, batch1_layout: Any, beta: Any, alpha: Any, needs: Any
     ) -> Any:
         into_input = times(grad, beta) if needs[0] else None
         if self.summed:
-            n_batches = (batch1 if batch1 is not None else batch2).shape[0]
-            grad = grad.expand(n_batches, *grad.shape)
+            grad = grad.expand(batch1_layout.shape[0], *grad.shape)
         return (
             into_input,
             times(grad.bmm(batch2.transpose(1, 2)), alpha) if needs[1] else None,

@@ -61,7 +61,9 @@ class Linspace(Spaced):
         def formula(k: Any, *operands: Any) -> Any:
             return k.convert(self.spaced(k, wide, *operands), dtype.compute)
 
-        return b.map(formula, start, end, gaps, b.iota(shape, 0), compute=dtypes.float64, dtype=dtype)
+        return b.map(
+            formula, start, end, gaps, b.iota(shape, 0), compute=dtypes.float64, dtype=dtype
+        )
 
 
 @operator("logspace", function=False)
@@ -82,4 +84,6 @@ class Logspace(Spaced):
             power = self.spaced(k, wide, first, last, count, place)
             return k.convert(k.pow(k.convert(root, wide), power), dtype.compute)
 
-        return b.map(formula, start, end, gaps, base, b.iota(shape, 0), compute=dtypes.float64, dtype=dtype)
+        return b.map(
+            formula, start, end, gaps, base, b.iota(shape, 0), compute=dtypes.float64, dtype=dtype
+        )

@@ -56,8 +56,8 @@ class ThresholdBackward(Elementwise):
     def formula(self, k: Any, grad_output: Tensor, input: Tensor, threshold: Number) -> Any:
         return k.select(k.le(input, threshold), 0, grad_output)
 
-    def vjp(self, t: Any, grad: Any, input: Any, threshold: Any) -> Any:
-        return t.threshold_backward(grad, input, threshold), None
+    def vjp(self, t: Any, grad: Any, input: Any, threshold: Any, needs: Any) -> Any:
+        return t.threshold_backward(grad, input, threshold) if needs[0] else None, None
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4), s.real(3, 4), 0)]

@@ -12,6 +12,8 @@ from flambeau.ops.define import INT_TO_FLOAT, Elementwise, Operand, Tensor, oper
 
 PI: Final = 3.141592653589793
 TWO_OVER_ROOT_PI: Final = 1.1283791670955126
+# Bernoulli numbers of even index from B_2: coefficients of trigamma's asymptotic series.
+BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 
 @operator("sin")
@@ -281,10 +283,42 @@ class Digamma(Elementwise):
 
     promote = INT_TO_FLOAT
     domain = {"input": (0.5, 4.0)}
-    differentiable = False
 
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.digamma(input)
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return grad * t.trigamma(input)
+
+
+@operator("trigamma", function=False, inplace=False)
+class Trigamma(Elementwise):
+    """Derivative of digamma: the sum of 1 / (x + n)^2 over all n from 0.
+
+    Source   Abramowitz and Stegun, 6.4.6, 6.4.7 and 6.4.12: ten terms, then the asymptotic series;
+             by reflection for negative x."""
+
+    promote = INT_TO_FLOAT
+    domain = {"input": (0.5, 4.0)}
+    differentiable = False
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        negative = k.lt(input, 0.5)
+        x = k.select(negative, k.sub(1.0, input), input)
+        total = k.constant(0.0, k.dtype_of(x))
+        for _ in range(10):
+            total = k.add(total, k.div(1.0, k.mul(x, x)))
+            x = k.add(x, 1.0)
+        inverse = k.div(1.0, x)
+        square = k.mul(inverse, inverse)
+        series = k.constant(BERNOULLI[-1], k.dtype_of(x))
+        for coefficient in reversed(BERNOULLI[:-1]):
+            series = k.fma(series, square, coefficient)
+        tail = k.fma(k.mul(series, square), inverse, k.fma(square, 0.5, inverse))
+        total = k.add(total, tail)
+        sine = k.sin(k.mul(k.sub(input, k.rint(input)), PI))
+        reflected = k.sub(k.div(PI * PI, k.mul(sine, sine)), total)
+        return k.select(negative, reflected, total)
 
 
 @operator("sinc", aliases=("special.sinc",))

@@ -43,7 +43,8 @@ def check_class_targets(input: Layout, target: Layout, weight: Layout | None) ->
     if target.shape != expected:
         if input.ndim == 1:
             raise ValueError(
-                f"For 1D input, 1D target must have size 1, but got target size: {target.n_elements}"
+                "For 1D input, 1D target must have size 1, but got target size: "
+                f"{target.n_elements}"
             )
         if input.ndim == 2:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")

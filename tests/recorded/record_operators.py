@@ -1,0 +1,191 @@
+"""Writes operators.json: torch's values, gradients and second derivatives of declared samples.
+
+Run it with an interpreter that has torch 2.13:  python tests/recorded/record_operators.py"""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "ops")]
+
+from operator_cases_support import arguments, cases, flat, weights  # noqa: E402
+
+from flambeau.base.dtypes import dtype as Dtype  # noqa: E402
+
+
+def torch_dtype(given):
+    return getattr(torch, given.name)
+
+
+def indexed(x, indices, dims=None):
+    if dims is None:
+        return x[tuple(indices)]
+    places = [indices[dims.index(d)] if d in dims else slice(None) for d in range(x.dim())]
+    return x[tuple(places)]
+
+
+def attention(q, k, v, mask, dropout, scale, keep, is_causal):
+    scores = q @ k.transpose(-1, -2) * scale
+    if is_causal:
+        allowed = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+        scores = scores.masked_fill(~allowed, -math.inf)
+    shares = torch.softmax(scores if mask is None else scores + mask, -1)
+    used = shares if dropout is None else shares * dropout / keep
+    return used @ v, shares
+
+
+def batch_norm_train(x, w, b, eps):
+    dims = [d for d in range(x.dim()) if d != 1]
+    out = F.batch_norm(x, None, None, w, b, True, 0.1, eps)
+    return out, x.mean(dims).detach(), x.var(dims).detach()
+
+
+def sliced(x, dim, start, end, step):
+    return x[(slice(None),) * (dim % x.dim()) + (slice(start, end, step),)]
+
+
+def loss(function):
+    return lambda *a: function(*a[:2], reduction=a[2], **extra(function, a[3:]))
+
+
+def extra(function, rest):
+    names = {F.smooth_l1_loss: "beta", F.huber_loss: "delta", F.kl_div: "log_target"}
+    return {names[function]: rest[0]} if rest else {}
+
+
+def classes(function):
+    def called(x, y, w=None, ignore_index=-100, reduction="mean", smoothing=None):
+        more = {} if smoothing is None else {"label_smoothing": smoothing}
+        return function(x, y, w, ignore_index=ignore_index, reduction=reduction, **more)
+
+    return called
+
+
+aten = torch.ops.aten
+REFERENCES = {
+    "convert": lambda x, d: x.to(torch_dtype(d)),
+    "contiguous_copy": lambda x: x.clone(memory_format=torch.contiguous_format),
+    "copy": lambda x, y: x.clone().copy_(y),
+    "fill": lambda x, v: x.clone().fill_(v),
+    "zero": lambda x: x.clone().zero_(),
+    "view": lambda x, s: x.view(s),
+    "expand": lambda x, s: x.expand(s),
+    "slice": sliced,
+    "alias": lambda x: x.view_as(x),
+    "unfold": lambda x, *a: x.unfold(*a),
+    "max_dim": torch.max,
+    "min_dim": torch.min,
+    "vector_norm": torch.linalg.vector_norm,
+    "repeat": lambda x, r: x.repeat(*r),
+    "index": indexed,
+    "index_put": lambda x, i, v, a=False: x.index_put(tuple(i), v, a),
+    "embedding": lambda w, i, p=-1: F.embedding(i, w, p if p >= 0 else None),
+    "one_hot": F.one_hot,
+    "einsum": lambda operands, equation: torch.einsum(equation, *operands),
+    "nll_loss": classes(F.nll_loss),
+    "cross_entropy": classes(F.cross_entropy),
+    "binary_cross_entropy": lambda x, y, w, r: F.binary_cross_entropy(x, y, w, reduction=r),
+    "binary_cross_entropy_with_logits": lambda x, y, w, p, r: F.binary_cross_entropy_with_logits(
+        x, y, w, pos_weight=p, reduction=r
+    ),
+    "dropout_mask": lambda x, m, k: x * m * (1 / k),
+    "prelu_kernel": lambda x, w: torch.where(x > 0, x, w * x),
+    "softmax": torch.softmax,
+    "batch_norm_eval": lambda x, m, v, w, b, e: F.batch_norm(x, m, v, w, b, False, 0.1, e),
+    "batch_norm_train": batch_norm_train,
+    "attention": attention,
+    "threshold_backward": lambda g, x, t: torch.where(x <= t, 0, g),
+    "slice_backward": aten.slice_backward,
+    "select_backward": aten.select_backward,
+    "diagonal_backward": aten.diagonal_backward,
+    "unfold_backward": aten.unfold_backward,
+    **{
+        f"{name}_loss": loss(getattr(F, f"{name}_loss"))
+        for name in ("mse", "l1", "smooth_l1", "huber")
+    },
+    "kl_div": loss(F.kl_div),
+}
+# torch rounds a constant of their gradients to float32, whatever the dtype.
+ROUGH = ("hardsigmoid", "celu", "hardswish")
+
+
+def reference(name):
+    """torch's function, or None where the operator is internal."""
+    if name.endswith("_of") or name in ("detach",):
+        return None
+    found = REFERENCES.get(name) or getattr(torch, name, None) or getattr(F, name, None)
+    return found
+
+
+def make(values, drawn):
+    element = {"boolean": torch.bool, "real": torch.float64, "constant": torch.float64}
+    made = torch.tensor(values, dtype=element.get(drawn.kind, torch.int64)).reshape(drawn.shape)
+    if drawn.is_transposed:
+        made = made.t().contiguous().t()
+    return made.requires_grad_() if drawn.kind == "real" else made
+
+
+def listed(tensor):
+    if tensor is None:
+        return None
+    if tensor._is_zerotensor():
+        tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
+    flat_values = tensor.detach().reshape(-1).tolist()
+    if tensor.is_floating_point():
+        return [float(f"{value:.11g}") for value in flat_values]
+    return [int(value) for value in flat_values]
+
+
+def weighed(key, tensors):
+    total = 0
+    for number, each in enumerate(tensors):
+        if each is not None and each.requires_grad:
+            factors = torch.tensor(weights(f"{key} {number}", each.numel()), dtype=torch.float64)
+            total = total + (each.to(torch.float64) * factors.reshape(each.shape)).sum()
+    return total
+
+
+def answer(key, operator, case):
+    function = reference(operator.name)
+    if function is None:
+        return None
+    given, named = arguments(key, case, make)
+    given = [torch_dtype(each) if isinstance(each, Dtype) else each for each in given]
+    if operator.name == "convert":
+        function = lambda x, d: x.to(d)  # noqa: E731
+    found = function(*given, **named)
+    outs = list(found) if isinstance(found, (tuple, list)) else [found]
+    record = {"shapes": [list(each.shape) for each in outs], "out": [listed(o) for o in outs]}
+    inputs = flat([*given, *named.values()])
+    if operator.name in ROUGH or not operator.differentiable or not inputs:
+        return record
+    total = weighed(key, outs)
+    if not isinstance(total, torch.Tensor):
+        return record
+    grads = torch.autograd.grad(total, inputs, create_graph=True, allow_unused=True)
+    record["grad"] = [listed(each) for each in grads]
+    slope = weighed(f"grad {key}", grads)
+    if isinstance(slope, torch.Tensor):
+        second = torch.autograd.grad(slope, inputs, allow_unused=True)
+        record["second"] = [listed(each) for each in second]
+    return record
+
+
+def main():
+    answers = {}
+    for key, operator, case in cases():
+        found = answer(key, operator, case)
+        if found is not None:
+            answers[key] = found
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(answers[key])}" for key in answers)
+    (HERE / "operators.json").write_text("{\n" + lines + "\n}\n", encoding="utf-8")
+    print(len(answers), "answers")
+
+
+if __name__ == "__main__":
+    main()
