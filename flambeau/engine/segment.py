@@ -65,8 +65,10 @@ class Segment:
         """The view's slot; given at first touch. Flushes another stream's work on its storage."""
         storage = view._storage
         if storage.external is not None and not self.direct and external.is_shared(storage):
-            # The copy's slot, not cached on the view: the next operator looks anew.
-            return self.touch(external.snapshot(view))
+            if view._layout.span_bytes <= external.SNAPSHOT_BYTES:
+                # The copy's slot, not cached on the view: the next operator looks anew.
+                return self.touch(external.snapshot(view))
+            self.closed = True  # so that the record is run before its call returns
         if storage.segment is not self:
             self.stream.settle(storage, self)
             self._take(storage)

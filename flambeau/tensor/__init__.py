@@ -1,33 +1,37 @@
 """Tensor and what is made from operators for it; importing this wires the rooms together."""
 
+import ctypes
+
+from flambeau.devices.cpu import memory
 from flambeau.engine import callsite, external
+from flambeau.engine.storage import new_storage
+from flambeau.engine.view import UNPLACED
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.tensor import functions, methods
-from flambeau.tensor.tensor import Size, Tensor
+from flambeau.tensor.native import callables
+from flambeau.tensor.tensor import Size, Tensor, new_tensor
 
 __all__ = ["Size", "Tensor", "functions"]
 
 
 def _snapshot(view: Tensor) -> Tensor:
-    """A copy of what a view shows now, made at once on a stream of its own."""
-    from flambeau.engine import run, stream
-    from flambeau.tensor.binding import binding
-    from flambeau.tensor.tensor import new_tensor
-
-    apart = stream.Stream()
-    apart.segment.direct = True
-    bound = binding("contiguous_copy")
-    plain = new_tensor(view._storage, view._layout)
-    plain._offset = view._offset
-    call = bound.taken_apart([plain])
-    signature = bound.signature(call)
-    (storage,) = stream.record(apart, signature, [plain], (), None)
-    run.flush(apart.segment, "memory shared with Python outside was read")
-    made = new_tensor(storage, signature.fresh_outputs[0])
+    """A copy of the bytes a view spans, under the view's own layout."""
+    layout = view._layout
+    storage = new_storage(layout, memory.allocate(layout.span_bytes))
+    made = new_tensor(storage, layout)
+    if layout.low:
+        made._offset = -layout.low
+        made._place = UNPLACED
+    start = (view._offset + layout.low) * layout.itemsize
+    ctypes.memmove(
+        storage.block.address, view._storage.block.address + start, layout.span_bytes
+    )
     return made
 
 
 external.install(_snapshot)
 RUNTIME.install(Tensor, functions, callsite.describe)
 RUNTIME.new = object.__new__
+RUNTIME.native_walk = callables.walk
+RUNTIME.native_program = callables.program
 methods.install()
