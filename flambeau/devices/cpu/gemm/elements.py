@@ -9,6 +9,7 @@ Not here  the tile (tile_text.py), packing (pack_text.py)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Final
 
 from flambeau.base.dtypes import dtype
@@ -67,47 +68,47 @@ class Element:
     dtype: dtype
     vector_bits: int
 
-    @property
+    @cached_property
     def stored(self) -> str:
         """LLVM type of one element in memory."""
         return _STORED[self.dtype.name]
 
-    @property
+    @cached_property
     def accumulated(self) -> str:
         """LLVM type of one element in registers and in packed operands."""
         return _ACCUMULATED[self.dtype.name]
 
-    @property
+    @cached_property
     def is_narrow(self) -> bool:
         """Operands need converting, so they are always packed."""
         return self.stored != self.accumulated
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         """Accumulates by fma; otherwise by multiply and add."""
         return self.accumulated in ("float", "double")
 
-    @property
+    @cached_property
     def n_bytes(self) -> int:
         """Bytes of an element in memory."""
         return _BYTES[self.stored]
 
-    @property
+    @cached_property
     def n_packed_bytes(self) -> int:
         """Bytes of an element in packed operands and partial sums."""
         return _BYTES[self.accumulated]
 
-    @property
+    @cached_property
     def lanes(self) -> int:
         """Elements of a vector of what is accumulated."""
         return self.vector_bits // (8 * self.n_packed_bytes)
 
-    @property
+    @cached_property
     def vector(self) -> str:
         """LLVM type of a vector of what is accumulated."""
         return f"<{self.lanes} x {self.accumulated}>"
 
-    @property
+    @cached_property
     def declarations(self) -> str:
         """Intrinsics that `multiply_add` calls."""
         if not self.is_float:
@@ -115,7 +116,7 @@ class Element:
         vector = self.vector
         return f"declare {vector} @llvm.fma.{self._suffix}({vector}, {vector}, {vector})\n"
 
-    @property
+    @cached_property
     def _suffix(self) -> str:
         return f"v{self.lanes}f{8 * self.n_packed_bytes}"
 
@@ -190,6 +191,12 @@ class Element:
             f"select <{lanes} x i1> {is_nan}, {integers} {quiet}, {integers} {rounded}"
         )
         return lines.let(f"trunc {integers} {kept} to {result}")
+
+
+@cache
+def element_of(kind: dtype, vector_bits: int) -> Element:
+    """The one element of a dtype and a width."""
+    return Element(kind, vector_bits)
 
 
 def vector_function(lines: Lines) -> str:

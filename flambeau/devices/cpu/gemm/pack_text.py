@@ -22,7 +22,13 @@ from hashlib import sha256
 from typing import Final
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry, batch_indices
+from flambeau.devices.cpu.gemm.elements import (
+    Element,
+    Lines,
+    batch_entry,
+    batch_indices,
+    element_of,
+)
 
 # Words of a packing step, in order; then for each batch dimension its size, source and target
 # strides. A unit is a block of rows of A, or of columns of B, of one batch entry: `count` of them
@@ -318,7 +324,7 @@ def pack_kernel(
 ) -> tuple[str, str]:
     """Name and text of a step that packs operand "a" or "b" whole, for tiles of `tile` rows or
     vectors."""
-    element = Element(kind_of, vector_bits)
+    element = element_of(kind_of, vector_bits)
     lines = Lines()
     lines.label("entry")
     words = {}

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.gemm.elements import Element
+from flambeau.devices.cpu.gemm.elements import Element, element_of
 from flambeau.devices.cpu.gemm.grid import (
     ALIGNMENT,
     Grid,
@@ -81,7 +81,7 @@ def plan_product(
         matrices += [_matrix(epilogue.words[each.word], each[1:]) for each in epilogue.pointers]
     a, b, c, *others = matrices
     product = merged(Product(sizes, m, n, k, a, b, c, tuple(others)))
-    choices = _Choices(Element(kind, vector_bits), max(1, n_threads_hint), epilogue)
+    choices = _Choices(element_of(kind, vector_bits), max(1, n_threads_hint), epilogue)
     return _plan(oriented(product, kind), choices)
 
 

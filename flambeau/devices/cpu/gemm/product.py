@@ -117,6 +117,9 @@ def merged(product: Product) -> Product:
     over which an operand does not change becomes part of the other's rows or columns."""
     keep = [d for d, size in enumerate(product.sizes) if size > 1]
     matrices = [product.a, product.b, product.c, *product.others]
+    if not keep:
+        matrices = [Matrix(each.operand, (), each.row, each.column) for each in matrices]
+        return product.with_matrices(matrices)._replace(sizes=())
     sizes = [product.sizes[d] for d in keep]
     strides = [[each.batch[d] for d in keep] for each in matrices]
     d = len(sizes) - 1

@@ -18,7 +18,13 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry, batch_indices
+from flambeau.devices.cpu.gemm.elements import (
+    Element,
+    Lines,
+    batch_entry,
+    batch_indices,
+    element_of,
+)
 from flambeau.devices.cpu.gemm.epilogue_text import c_in_scratch, call_finish, finish_function
 from flambeau.devices.cpu.gemm.pack_text import pack_a_function, pack_b_function
 from flambeau.devices.cpu.gemm.tile_text import CONTEXT, ragged_function, tile_function
@@ -281,7 +287,7 @@ def _columns_loop(
 @lru_cache(maxsize=1024)
 def product_kernel(shape: ProductClass) -> tuple[str, str]:
     """Name and module text of the kernel of a class of products."""
-    element = Element(shape.dtype, shape.vector_bits)
+    element = element_of(shape.dtype, shape.vector_bits)
     # The corner, which few units have, is a whole tile's width.
     tiles = {(shape.rows, shape.vectors), (shape.rows, shape.edge_vectors)}
     if shape.edge_rows:

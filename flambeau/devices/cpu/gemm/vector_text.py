@@ -15,7 +15,13 @@ from hashlib import sha256
 from typing import Final
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.gemm.elements import Element, Lines, batch_entry, batch_indices
+from flambeau.devices.cpu.gemm.elements import (
+    Element,
+    Lines,
+    batch_entry,
+    batch_indices,
+    element_of,
+)
 from flambeau.devices.cpu.gemm.epilogue_text import c_in_scratch, call_finish, finish_function
 from flambeau.devices.cpu.gemm.vector_columns_text import PREFETCH, Chains, columns_function
 from flambeau.devices.cpu.gemm.vector_rows_text import rows_function
@@ -88,7 +94,7 @@ done:
 @lru_cache(maxsize=256)
 def vector_kernel(shape: VectorClass) -> tuple[str, str]:
     """Name and module text of the kernel of a class of vector times matrix."""
-    element = Element(shape.dtype, shape.vector_bits)
+    element = element_of(shape.dtype, shape.vector_bits)
     lines = Lines()
     lines.label("entry")
     words = {}
