@@ -27,10 +27,10 @@ class Device:
     type: str
     index: int | None
 
-    def __new__(cls, kind: object, index: int | None = None) -> Device:
-        return device(kind, index)
+    def __new__(cls, type: object, index: int | None = None) -> Device:  # noqa: A002 - torch's
+        return device(type, index)
 
-    def __init__(self, kind: object, index: int | None = None) -> None:
+    def __init__(self, type: object, index: int | None = None) -> None:  # noqa: A002 - torch's
         pass
 
     def __repr__(self) -> str:

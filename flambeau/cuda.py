@@ -1,0 +1,107 @@
+"""torch.cuda on a machine without one: queries answer no, the rest raises torch's error.
+
+Keeps     what a CPU-only PyTorch lets a program do with CUDA's names works.
+Touches   random (seeds are the CPU's own), base.missing.
+Not here  a CUDA device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flambeau.base.missing import module_getattr
+
+_NOT_BUILT = "Torch not compiled with CUDA enabled"
+
+
+def is_available() -> bool:
+    """Whether a CUDA device can be used: no.
+
+    >>> is_available()
+    False
+    """
+    return False
+
+
+def device_count() -> int:
+    """Number of CUDA devices: 0."""
+    return 0
+
+
+def is_initialized() -> bool:
+    """Whether CUDA has been started: no."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether CUDA devices compute in bfloat16: there are none."""
+    return False
+
+
+def manual_seed(seed: int) -> None:
+    """Seeds of CUDA generators: ignored without a device, as in torch."""
+    int(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seeds of all CUDA generators: ignored without a device, as in torch."""
+    int(seed)
+
+
+def seed() -> None:
+    """A random seed for CUDA: nothing to do."""
+
+
+def seed_all() -> None:
+    """Random seeds for all CUDA devices: nothing to do."""
+
+
+def empty_cache() -> None:
+    """Give cached CUDA memory back: there is none."""
+
+
+def ipc_collect() -> None:
+    """Collect CUDA memory shared between processes: there is none."""
+
+
+def _not_compiled(*arguments: Any, **named: Any) -> Any:
+    raise AssertionError(_NOT_BUILT)
+
+
+current_device = get_device_name = get_device_properties = get_device_capability = _not_compiled
+set_device = synchronize = current_stream = default_stream = init = _not_compiled
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes of tensors on a CUDA device: 0."""
+    return 0
+
+
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Forget the peak of CUDA memory: there is none."""
+
+
+class Stream:
+    """A CUDA stream; torch's error where there is no CUDA."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        _not_compiled()
+
+
+class Event(Stream):
+    """A CUDA event; torch's error where there is no CUDA."""
+
+
+@contextmanager
+def device(device: Any) -> Iterator[None]:
+    """Makes a CUDA device current; without one, only negative or None devices pass."""
+    if device is not None and not (isinstance(device, int) and device < 0):
+        _not_compiled()
+    yield
+
+
+__getattr__ = module_getattr(__name__)
