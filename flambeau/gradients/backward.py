@@ -9,11 +9,11 @@ Source    Griewank & Walther, Evaluating Derivatives, 2nd ed. (2008), ch. 3."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from flambeau.engine.stream import current
+from flambeau.engine.stream import Stream, current
 from flambeau.gradients import anomaly, hooks
 from flambeau.gradients.accumulate import accumulate
 from flambeau.gradients.graph import AccumulateGrad, Node, Output, conformed
@@ -147,24 +147,48 @@ class Pass:
                 if leaf not in self.waiting:
                     self._finish_leaf(leaf)
             order.reverse()
+            walk = RUNTIME.native_walk() if targets is None else None
             while order:
-                node = order.pop()  # not held afterwards: nodes may go as soon as they ran
-                runs = needed is None or node in needed
-                captured = targets is not None and node in targets.by_node
-                if node.extras is not None or captured:
-                    cotangent = self._through_hooks(node, captured, runs)
-                    if cotangent is not None:
-                        self.arrived[node] = cotangent
-                        cotangent = None
-                if runs:
-                    # No name here may hold the cotangent: see accumulate.
-                    self._step(node, self.arrived.pop(node, None))
-                else:
-                    self.arrived.pop(node, None)
+                if walk is not None and not anomaly.is_enabled():
+                    self._walk(walk, order, recorder)
+                    if not order:
+                        break
+                self._visit(order.pop(), needed, recorder)
         finally:
             if entered:
                 _RUNNING.passes.pop()
+            recorder.site = site_before
             set_mode(before)
+
+    def _walk(self, walk: Callable[..., bool], order: list[Node], recorder: Stream) -> None:
+        """Run the ordinary nodes at the end of `order` natively."""
+        failed: list[Node] = []
+        try:
+            walk(
+                order, self.arrived, self.waiting, self.keep_graph, recorder, self._add,
+                self._finish_leaf, failed,
+            )  # fmt: skip
+        except Exception as error:
+            if failed:
+                _annotate(error, failed[0])
+            raise
+
+    def _visit(self, node: Node, needed: set[Any] | None, recorder: Stream) -> None:
+        """Run one node, with its hooks, where it is on the way to a target."""
+        targets = self.targets
+        runs = needed is None or node in needed
+        captured = targets is not None and node in targets.by_node
+        if node.extras is not None or captured:
+            cotangent = self._through_hooks(node, captured, runs)
+            if cotangent is not None:
+                self.arrived[node] = cotangent
+                cotangent = None
+        if runs:
+            recorder.site = node.site  # what the gradient records is the forward line's
+            # No name here may hold the cotangent: see accumulate.
+            self._step(node, self.arrived.pop(node, None))
+        else:
+            self.arrived.pop(node, None)
 
     def _step(self, node: Node, cotangent: Any) -> None:
         """Run one node and hand its cotangents on."""

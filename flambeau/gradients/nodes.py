@@ -43,8 +43,8 @@ def make_node(
     node = OperatorNode()
     node.plan = plan
     node.attributes = {**attributes, WIDTHS: widths} if plan.has_sequences else attributes
-    node.edges = edges
-    node.layouts = layouts
+    node.edges = tuple(edges)
+    node.layouts = tuple(layouts)
     node.extras = None
     node.site = site
     node.sequence = next_sequence()

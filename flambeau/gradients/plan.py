@@ -25,7 +25,15 @@ _ALIASES: Final = {"self": "input", "result": "out"}
 Roles = tuple[tuple[str, str], ...]
 
 
-class Plan:
+class PlanProgram:
+    """The slot native code reads: address of a plan's program, 0 where there is none."""
+
+    __slots__ = ("program",)
+
+    program: int
+
+
+class Plan(PlanProgram):
     """How one operator takes part in graphs; make one with `plan_of`.
 
     roles      (name, "tensor" | "tensors" | "number") of each operand
@@ -45,6 +53,7 @@ class Plan:
         # Views such as unbind have any number of outputs, without names.
         self.multiple = bool(self.returns) or any(each.name == "grads" for each in self.parameters)
         self.zero_target = False
+        self.program = 0
         self.positions = tuple(
             [position for position, (_, role) in enumerate(roles) if role != "number"]
         )
@@ -167,6 +176,13 @@ class Plan:
             found = (zeros, *found[1:])
         return found
 
+    def as_edges(self, found: Any) -> Sequence[Any]:
+        """What a vjp returned, as one cotangent an operand."""
+        values = tuple(found) if found.__class__ is list else (found,)
+        if found.__class__ is tuple or len(values) != len(self.positions):
+            raise self.wrong_count(found if found.__class__ is tuple else values)
+        return values
+
     def wrong_count(self, found: Sequence[Any]) -> RuntimeError:
         """The error for a vjp that returns too many or too few."""
         return RuntimeError(
@@ -244,12 +260,7 @@ def _short(plan: Plan) -> Callable[..., Sequence[Any]] | None:
     keys = [key for _, key in plan.fetch]
     n_found = len(plan.positions)
     vjp = plan.vjp
-
-    def as_edges(found: Any) -> Sequence[Any]:
-        values = tuple(found) if found.__class__ is list else (found,)
-        if len(values) != n_found:
-            raise plan.wrong_count(values)
-        return values
+    as_edges = plan.as_edges
 
     if kinds == [GRAD]:
 

@@ -22,6 +22,7 @@ from flambeau.gradients.inplace import attach_inplace, attach_view, prepare_inpl
 from flambeau.gradients.members import history
 from flambeau.gradients.nodes import NUMBERS, edges_of, make_node, save_slots
 from flambeau.gradients.plan import Plan, Roles
+from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL, bump
 
 __all__ = [
@@ -45,6 +46,7 @@ def plan_of(operator: Any, roles: Roles) -> Plan:
         plan.attach = _binary(plan)
     else:
         plan.attach = _general(plan)
+    plan.program = RUNTIME.native_program(plan)
     return plan
 
 

@@ -22,6 +22,14 @@ def _nowhere(site: Any) -> str:
     return ""
 
 
+def _no_walk() -> None:
+    return None
+
+
+def _no_program(plan: Any) -> int:
+    return 0
+
+
 def _segment_references(storage: Any) -> int:
     """An open segment lists each storage it touches once."""
     return 0 if storage.segment is None else 1
@@ -38,6 +46,10 @@ class Runtime:
     is_inference_mode: Callable[[], bool]
 
     def __init__(self) -> None:
+        # The native walk over ordinary nodes, or None; asked for once a pass. And what it wants of
+        # a plan: an address, 0 where the plan is not ordinary.
+        self.native_walk: Callable[[], Callable[..., bool] | None] = _no_walk
+        self.native_program: Callable[[Any], int] = _no_program
         self.describe: Callable[[Any], str] = _nowhere
         self.engine_references: Callable[[Any], int] = _segment_references
 
@@ -71,7 +83,7 @@ class Runtime:
         twin._storage = tensor._storage
         twin._layout = tensor._layout
         twin._offset = tensor._offset
-        twin._place = UNPLACED
+        twin._place = tensor._storage if tensor._place is tensor._storage else UNPLACED
         twin._base = None
         twin._autograd = None
         if tensor._versions is not None:

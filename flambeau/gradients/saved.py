@@ -117,7 +117,7 @@ def unpack(saved: Entry, own: Any) -> Any:
     tensor._storage = storage
     tensor._layout = layout
     tensor._offset = offset
-    tensor._place = UNPLACED
+    tensor._place = storage if offset == 0 and layout is storage.layout else UNPLACED
     tensor._base = None
     tensor._autograd = own if history is OWN else history
     if counter is not storage:

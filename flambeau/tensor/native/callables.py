@@ -22,6 +22,18 @@ _NUMBERS: Final = (int, float)
 _WAYS: Final[dict[tuple[str, str], Ways]] = {}
 
 
+def walk() -> Callable[..., bool] | None:
+    """The native backward pass over ordinary nodes, or None."""
+    native = library()
+    return None if native is None else native.walk
+
+
+def program(plan: Plan) -> int:
+    """Address of what the walk wants to know of a plan, 0 where it does not run its nodes."""
+    native = library()
+    return 0 if native is None else native.program(plan)
+
+
 def _ways(library: Library, binding: Binding, form: str) -> Ways:
     found = _WAYS.get((binding.name, form))
     if found is None:

@@ -20,11 +20,21 @@ from flambeau.engine import callsite, run, stream
 from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import LOCAL, Stream
-from flambeau.engine.view import Place, View
+from flambeau.engine.view import UNPLACED, Place, View
 from flambeau.gradients import graph
 from flambeau.gradients.graph import Node, OperatorNode
+from flambeau.gradients.plan import (
+    ATTRIBUTE,
+    GRAD,
+    LAYOUT,
+    NEEDS,
+    SAVED,
+    Plan,
+    PlanProgram,
+)
+from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
-from flambeau.tensor.native import attach_text, inplace_text, record_text
+from flambeau.tensor.native import attach_text, inplace_text, record_text, walk_text
 from flambeau.tensor.native.layout import UnknownLayout, check_build, offsets_of
 from flambeau.tensor.native.record_text import (
     CACHE_BITS,
@@ -39,6 +49,7 @@ from flambeau.tensor.native.record_text import (
     TABLE,
     VALUE_MASK,
 )
+from flambeau.tensor.native.walk_text import PROGRAM
 from flambeau.tensor.native.writer import declarations
 from flambeau.tensor.tensor import Tensor
 
@@ -68,6 +79,7 @@ class Library:
         self.inplace_unary = addresses["inplace_unary"]
         self.inplace_binary = addresses["inplace_binary"]
         self.kind = self._callable_type(addresses["bind"])
+        self.walk = self._plain_callable(addresses["walk"])
 
     def _words(self, count: int) -> Any:
         made = (ctypes.c_uint64 * count)()
@@ -85,7 +97,9 @@ class Library:
             "local": LOCAL, "zero": 0, "empty": (), "stream": "stream", "touch": "touch",
             "versions": "_versions", "version": "version", "learn": self._learn,
             "late": _run_late, "special": SPECIAL, "sequence": graph.next_sequence.__self__,
-            "nothing": graph.NOTHING, "own": OWN,
+            "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
+            "conformed": graph.conformed, "output": graph.Output, "leaf": graph.AccumulateGrad,
+            "as_edges": "as_edges",
         }  # fmt: skip
         for name, value in values.items():
             self.table[TABLE[name] // 8] = self.keep(value)
@@ -102,6 +116,41 @@ class Library:
         self._code_words[2 * place + 1] = internal
         self._code_words[2 * place] = id(code)
         return internal
+
+    def _plain_callable(self, function: int) -> Any:
+        """A callable that needs nothing but the table."""
+        made = self.kind()
+        self._kept.append(made)
+        for name, word in (("vectorcall", function), ("table", ctypes.addressof(self.table))):
+            ctypes.c_uint64.from_address(id(made) + CALLABLE[name]).value = word
+        return made
+
+    def program(self, plan: Plan) -> int:
+        """Address of what the native walk wants to know of a plan; 0: Python runs such nodes."""
+        if plan.multiple or plan.has_sequences or not plan.has_vjp or plan.zero_target:
+            return 0
+        kinds = {GRAD: walk_text.GRAD, SAVED: walk_text.SAVED, ATTRIBUTE: walk_text.ATTRIBUTE,
+                 LAYOUT: walk_text.LAYOUT, NEEDS: walk_text.NEEDS}  # fmt: skip
+        pairs: list[int] = []
+        for kind, key in plan.fetch:
+            if kind not in kinds or (kind == LAYOUT and key not in plan.positions):
+                return 0
+            if kind == ATTRIBUTE:
+                key = self.keep(key)
+            elif kind == LAYOUT:
+                key = plan.positions.index(key)
+            pairs += [kinds[kind], key]
+        if len(plan.fetch) >= walk_text.MAXIMUM_ARGUMENTS:
+            return 0
+        program = self._words(len(PROGRAM) + len(pairs))
+        values = {
+            "count": len(plan.fetch), "positions": len(plan.positions),
+            "vjp": self.keep(plan.vjp), "functions": self.keep(RUNTIME.functions),
+        }  # fmt: skip
+        for name, value in values.items():
+            program[PROGRAM[name] // 8] = value
+        program[PROGRAM["pairs"] // 8 : PROGRAM["pairs"] // 8 + len(pairs)] = pairs
+        return ctypes.addressof(program)
 
     def _callable_type(self, bind: int) -> type:
         """The type of native callables: functions that bind as methods without an object."""
@@ -235,6 +284,7 @@ def _offsets() -> dict[str, int]:
         **offsets_of(Stream, "segment", "grad_enabled", "inference", "site"),
         **offsets_of(Node, "edges", "layouts", "extras", "site", "sequence"),
         **offsets_of(OperatorNode, "plan", "attributes", "saved"),
+        **offsets_of(PlanProgram, "program"),
     }  # fmt: skip
 
 
@@ -258,6 +308,12 @@ def _compiled(offsets: dict[str, int]) -> dict[str, int]:
         + inplace_text.inplace_text(name, offsets, binary=False),
         "inplace_binary": lambda name: helpers
         + inplace_text.inplace_text(name, offsets, binary=True),
+        "walk": lambda name: helpers + "".join((
+            walk_text.unpack_text(offsets), walk_text.needs_text(offsets),
+            walk_text.drop_text(), walk_text.arguments_text(offsets),
+            walk_text.hand_on_text(offsets), walk_text.leaf_text(),
+            walk_text.walk_text(name, offsets),
+        )),
         "bind": lambda name: declarations() + inplace_text.bind_text(name),
     }  # fmt: skip
     names, texts = {}, {}

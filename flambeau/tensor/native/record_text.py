@@ -29,7 +29,7 @@ CALLABLE: Final = words(
 )
 TABLE: Final = words(
     "tensor storage place node local zero empty stream touch versions version learn late thread "
-    "current codes sites special sequence nothing own"
+    "current codes sites special sequence nothing own unplaced conformed output leaf as_edges"
 )
 ENTRY: Final = words("left right value signature layout attributes layouts flags")
 ENTRY_BYTES: Final = 64

@@ -12,7 +12,9 @@ from typing import Final
 
 # What CPython offers, as LLVM sees it: result, arguments.
 FUNCTIONS: Final = {
+    "PyDict_DelItem": ("i32", "ptr, ptr"),
     "PyDict_GetItemWithError": ("ptr", "ptr, ptr"),
+    "PyDict_SetItem": ("i32", "ptr, ptr, ptr"),
     "PyErr_Occurred": ("ptr", ""),
     "PyEval_GetFrame": ("ptr", ""),
     "PyFloat_AsDouble": ("double", "ptr"),
@@ -24,11 +26,13 @@ FUNCTIONS: Final = {
     "PyList_GetItem": ("ptr", "ptr, i64"),
     "PyList_New": ("ptr", "i64"),
     "PyList_SetItem": ("i32", "ptr, i64, ptr"),
+    "PyList_SetSlice": ("i32", "ptr, i64, i64, ptr"),
     "PyList_Size": ("i64", "ptr"),
     "PyLong_AsLongLongAndOverflow": ("i64", "ptr, ptr"),
     "PyLong_AsSsize_t": ("i64", "ptr"),
     "PyLong_FromSsize_t": ("ptr", "i64"),
     "PyMethod_New": ("ptr", "ptr, ptr"),
+    "PyNumber_Add": ("ptr", "ptr, ptr"),
     "PyObject_GC_UnTrack": ("void", "ptr"),
     "PyObject_GetAttr": ("ptr", "ptr, ptr"),
     "PyObject_SetAttr": ("i32", "ptr, ptr, ptr"),
@@ -47,10 +51,12 @@ FUNCTIONS: Final = {
 }
 # Objects of CPython with names of their own.
 OBJECTS: Final = (
-    "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "_Py_NoneStruct", "_Py_TrueStruct"
+    "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "_Py_FalseStruct", "_Py_NoneStruct",
+    "_Py_TrueStruct",
 )  # fmt: skip
 NONE: Final = "@_Py_NoneStruct"
 TRUE: Final = "@_Py_TrueStruct"
+FALSE: Final = "@_Py_FalseStruct"
 TYPE_OFFSET: Final = 8  # of an object's type; checked when the library is made
 
 
@@ -160,6 +166,11 @@ class Writer:
         self.branch(self.is_null(value), failed)
         return value
 
+    def needs_no_error(self, failed: str) -> None:
+        """Go to `failed` where an exception is set."""
+        error = self.call("PyErr_Occurred")
+        self.branch(self.new(f"icmp ne ptr {error}, null"), failed)
+
     def put(self, value: str, base: str, offset: int) -> None:
         """Set a slot of a fresh object, which owns the value from now on."""
         self.store(value, base, offset)
@@ -178,7 +189,7 @@ class Writer:
     def text(self) -> str:
         """The function."""
         nulls = [f"  store ptr null, ptr {place}, align 8" for place in self.owned]
-        return "\n".join([self.header + " {", "entry:", *self.places, *nulls, *self.lines, "}", ""])
+        return "\n".join([self.header + " {", "b.start:", *self.places, *nulls, *self.lines, "}", ""])
 
 
 def declarations() -> str:

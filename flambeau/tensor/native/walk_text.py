@@ -1,0 +1,424 @@
+"""LLVM text of the backward pass over ordinary nodes: gradients/backward.py, spelled out.
+
+Keeps     an operator's node with one output, no hooks, a cotangent that has arrived: its vjp is
+          called and what it returns is handed on, in the same order as there. Before any other
+          node the walk comes back to Python with nothing done to that node. A node whose vjp
+          failed is told, so that Python can say where.
+Touches   writer, record_text (tables).
+Not here  hooks, targets, leaves (backward.py), what vjp gets (gradients/plan.py)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flambeau.tensor.native.record_text import CALLABLE, TABLE, Offsets, new_object, words
+from flambeau.tensor.native.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
+
+# A plan's program: what vjp gets after `t`, as (kind, key) pairs behind these words.
+PROGRAM: Final = words("count positions vjp functions pairs")
+MAXIMUM_ARGUMENTS: Final = 12
+GRAD, SAVED, ATTRIBUTE, LAYOUT, NEEDS = range(5)
+# Arguments of the walk.
+WALK: Final = words("order arrived waiting keep_graph stream add finish_leaf failed")
+
+
+def unpack_text(o: Offsets) -> str:
+    """@unpack(table, entry, node): saved.unpack; null without an exception where the value was
+    written since, or the entry is another kind of tuple."""
+    w = Writer("define internal ptr @unpack(ptr %table, ptr %entry, ptr %node)")
+    made_place = w.owner("made")
+    w.branch(w.new(f"icmp ne i64 {w.call('PyTuple_Size', '%entry')}, 6"), "surprise")
+    storage, layout, offset, history, counter, version = (
+        w.call("PyTuple_GetItem", "%entry", str(n)) for n in range(6)
+    )
+    w.branch(w.same(counter, storage), "shared", "surprise")
+    w.label("shared")
+    now = w.call("PyLong_AsSsize_t", w.load(storage, o["Storage.version"]))
+    then = w.call("PyLong_AsSsize_t", version)
+    w.branch(w.new(f"icmp eq i64 {now}, {then}"), "current", "surprise")
+    w.label("current")
+    made = w.needs(new_object(w, "tensor"), "surprise")
+    w.put(w.held(storage), made, o["View._storage"])
+    w.put(w.held(layout), made, o["View._layout"])
+    w.put(w.held(offset), made, o["View._offset"])
+    w.put(w.held(NONE), made, o["Tensor._base"])
+    own = w.same(history, w.load("%table", TABLE["own"]))
+    chosen = w.new(f"select i1 {own}, ptr %node, ptr {history}")
+    w.put(w.held(chosen), made, o["Tensor._autograd"])
+    # As tensor.new_tensor: a view of the whole storage has the storage for its place.
+    same_layout = w.same(layout, w.load(storage, o["Storage.layout"]))
+    at_start = w.new(f"icmp eq i64 {w.call('PyLong_AsSsize_t', offset)}, 0")
+    whole = w.new(f"and i1 {same_layout}, {at_start}")
+    unplaced = w.load("%table", TABLE["unplaced"])
+    w.put(w.held(w.new(f"select i1 {whole}, ptr {storage}, ptr {unplaced}")), made,
+          o["View._place"])  # fmt: skip
+    w.returns(f"ptr {made}")
+    w.label("surprise")
+    w.let_go()
+    w.returns("ptr null")
+    return w.text()
+
+
+def needs_text(o: Offsets) -> str:
+    """@needs(edges): which edges lead somewhere, a tuple of bools."""
+    w = Writer("define internal ptr @needs(ptr %edges)")
+    index = w.place("index", "i64")
+    count = w.call("PyTuple_Size", "%edges")
+    made = w.needs(w.call("PyTuple_New", count), "failed")
+    w.store("0", index, 0, "i64")
+    w.label("more")
+    n = w.load(index, 0, "i64")
+    w.branch(w.new(f"icmp eq i64 {n}, {count}"), "full", "fill")
+    w.label("fill")
+    empty = w.same(w.call("PyTuple_GetItem", "%edges", n), NONE)
+    flag = w.new(f"select i1 {empty}, ptr {FALSE}, ptr {TRUE}")
+    w.call("PyTuple_SetItem", made, n, w.held(flag))
+    w.store(w.new(f"add i64 {n}, 1"), index, 0, "i64")
+    w.goto("more")
+    w.label("full")
+    w.returns(f"ptr {made}")
+    w.label("failed")
+    w.returns("ptr null")
+    return w.text()
+
+
+def arguments_text(o: Offsets) -> str:
+    """@collect(table, program, node, cotangent, vector): what vjp gets, each a new reference;
+    the number of them, 0 where Python has to do it, -1 with an exception set."""
+    w = Writer(
+        "define internal i64 @collect(ptr %table, ptr %program, ptr %node, ptr %cotangent, "
+        "ptr %vector)"
+    )
+    index = w.place("index", "i64")
+    saved = w.load("%node", o["OperatorNode.saved"])
+    count = w.load("%program", PROGRAM["count"], "i64")
+    w.store(w.held(w.load("%program", PROGRAM["functions"])), "%vector")
+    w.store("0", index, 0, "i64")
+    w.label("next")
+    n = w.load(index, 0, "i64")
+    w.branch(w.new(f"icmp eq i64 {n}, {count}"), "all", "one")
+    w.label("one")
+    pair = w.at(w.at("%program", PROGRAM["pairs"]), w.new(f"mul i64 {n}, 16"))
+    kind, key = w.load(pair, 0, "i64"), w.load(pair, 8)
+    number = w.load(pair, 8, "i64")
+    value = w.place("value")
+    w.branch(w.new(f"icmp eq i64 {kind}, {GRAD}"), "grad", "not_grad")
+    w.label("grad")
+    w.store(w.held("%cotangent"), value)
+    w.goto("have")
+    w.label("not_grad")
+    w.branch(w.new(f"icmp eq i64 {kind}, {SAVED}"), "saved", "not_saved")
+    w.label("saved")
+    item = w.place("item")
+    w.branch(w.same(w.load(saved, TYPE_OFFSET), "@PyTuple_Type"), "in_tuple", "in_list")
+    w.label("in_tuple")
+    w.store(w.needs(w.call("PyTuple_GetItem", saved, number), "failed"), item)
+    w.goto("item")
+    w.label("in_list")
+    w.store(w.needs(w.call("PyList_GetItem", saved, number), "failed"), item)
+    w.label("item")
+    found = w.load(item)
+    item_kind = w.load(found, TYPE_OFFSET)
+    w.branch(w.same(item_kind, "@PyTuple_Type"), "packed", "plain")
+    w.label("packed")
+    tensor = w.local(f"ptr @unpack(ptr %table, ptr {found}, ptr %node)")
+    w.store(w.needs(tensor, "python"), value)
+    w.goto("have")
+    w.label("plain")
+    is_none = w.same(found, NONE)
+    is_float = w.same(item_kind, "@PyFloat_Type")
+    is_int = w.same(item_kind, "@PyLong_Type")
+    is_plain = w.new(f"or i1 {is_none}, {w.new(f'or i1 {is_float}, {is_int}')}")
+    w.branch(is_plain, "number", "python")
+    w.label("number")
+    w.store(w.held(found), value)
+    w.goto("have")
+    w.label("not_saved")
+    w.branch(w.new(f"icmp eq i64 {kind}, {ATTRIBUTE}"), "attribute", "not_attribute")
+    w.label("attribute")
+    attributes = w.load("%node", o["OperatorNode.attributes"])
+    found = w.needs(w.call("PyDict_GetItemWithError", attributes, key), "python")
+    w.store(w.held(found), value)
+    w.goto("have")
+    w.label("not_attribute")
+    w.branch(w.new(f"icmp eq i64 {kind}, {LAYOUT}"), "layout", "needed")
+    w.label("layout")
+    found = w.call("PyTuple_GetItem", w.load("%node", o["Node.layouts"]), number)
+    w.store(w.held(w.needs(found, "failed")), value)
+    w.goto("have")
+    w.label("needed")
+    flags = w.local(f"ptr @needs(ptr {w.load('%node', o['Node.edges'])})")
+    w.store(w.needs(flags, "failed"), value)
+    w.label("have")
+    next_n = w.new(f"add i64 {n}, 1")
+    w.store(w.load(value), w.at("%vector", w.new(f"mul i64 {next_n}, 8")))
+    w.store(next_n, index, 0, "i64")
+    w.goto("next")
+    w.label("all")
+    w.returns(f"i64 {w.new(f'add i64 {count}, 1')}")
+    w.label("python")
+    w.lines.append(f"  call void @drop(ptr %vector, i64 {_done(w, index)})")
+    w.returns("i64 0")
+    w.label("failed")
+    w.lines.append(f"  call void @drop(ptr %vector, i64 {_done(w, index)})")
+    w.returns("i64 -1")
+    return w.text()
+
+
+def _done(w: Writer, index: str) -> str:
+    return w.new(f"add i64 {w.load(index, 0, 'i64')}, 1")
+
+
+def drop_text() -> str:
+    """@drop(vector, count): let go of collected arguments."""
+    w = Writer("define internal void @drop(ptr %vector, i64 %count)")
+    index = w.place("index", "i64")
+    w.store("0", index, 0, "i64")
+    w.label("more")
+    n = w.load(index, 0, "i64")
+    w.branch(w.new(f"icmp eq i64 {n}, %count"), "done", "one")
+    w.label("one")
+    w.call("Py_DecRef", w.load(w.at("%vector", w.new(f"mul i64 {n}, 8"))))
+    w.store(w.new(f"add i64 {n}, 1"), index, 0, "i64")
+    w.goto("more")
+    w.label("done")
+    w.returns("void")
+    return w.text()
+
+
+def hand_on_text(o: Offsets) -> str:
+    """@hand_on(table, words, node, index, edge, value): add a cotangent to what has arrived at an
+    edge; 0, or -1 with an exception set."""
+    w = Writer(
+        "define internal i32 @hand_on(ptr %table, ptr %words, ptr %node, i64 %index, ptr %edge, "
+        "ptr %given)"
+    )
+    arguments, value_place, sum_place = w.place("arguments", "ptr", 4), w.owner("value"), w.owner("sum")
+    number_place = w.owner("number")
+    w.store(w.held("%given"), value_place)
+    layout = w.call("PyTuple_GetItem", w.load("%node", o["Node.layouts"]), "%index")
+    w.needs(layout, "failed")
+    w.branch(w.local("i1 @is_tensor(ptr %table, ptr %given)"), "tensor", "conform")
+    w.label("tensor")
+    w.branch(w.same(w.load("%given", o["View._layout"]), layout), "fits", "conform")
+    w.label("conform")
+    number = w.needs(w.call("PyLong_FromSsize_t", "%index"), "failed")
+    w.store(number, number_place)
+    for position, argument in enumerate(("%given", layout, "%node", number)):
+        w.store(argument, arguments, 8 * position)
+    conformed = w.call("PyObject_Vectorcall", w.load("%table", TABLE["conformed"]), arguments, "4",
+                       "null")  # fmt: skip
+    w.needs(conformed, "failed")
+    w.call("Py_DecRef", w.load(value_place))
+    w.store(conformed, value_place)
+    w.label("fits")
+    output = w.same(w.load("%edge", TYPE_OFFSET), w.load("%table", TABLE["output"]))
+    w.branch(output, "several", "single")
+    w.label("several")
+    w.store("%edge", arguments)
+    w.store(w.load(value_place), arguments, 8)
+    added = w.call("PyObject_Vectorcall", w.load("%words", WALK["add"]), arguments, "2", "null")
+    w.call("Py_DecRef", w.needs(added, "failed"))
+    w.goto("fine")
+    w.label("single")
+    arrived = w.load("%words", WALK["arrived"])
+    earlier = w.call("PyDict_GetItemWithError", arrived, "%edge")
+    w.branch(w.is_null(earlier), "put", "add")
+    w.label("add")
+    total = w.needs(w.call("PyNumber_Add", earlier, w.load(value_place)), "failed")
+    w.store(total, sum_place)
+    w.branch(w.new(f"icmp eq i32 {w.call('PyDict_SetItem', arrived, '%edge', total)}, 0"), "fine",
+             "failed")  # fmt: skip
+    w.label("put")
+    status = w.call("PyDict_SetItem", arrived, "%edge", w.load(value_place))
+    w.branch(w.new(f"icmp eq i32 {status}, 0"), "fine", "failed")
+    w.label("fine")
+    w.let_go()
+    w.returns("i32 0")
+    w.label("failed")
+    w.let_go()
+    w.returns("i32 -1")
+    return w.text()
+
+
+def leaf_text() -> str:
+    """@counted(words, leaf): one consumer of a leaf less; 1 when none is left, -1 on error."""
+    w = Writer("define internal i32 @counted(ptr %words, ptr %leaf)")
+    waiting = w.load("%words", WALK["waiting"])
+    left = w.needs(w.call("PyDict_GetItemWithError", waiting, "%leaf"), "failed")
+    count = w.new(f"sub i64 {w.call('PyLong_AsSsize_t', left)}, 1")
+    number = w.needs(w.call("PyLong_FromSsize_t", count), "failed")
+    status = w.call("PyDict_SetItem", waiting, "%leaf", number)
+    w.call("Py_DecRef", number)
+    w.branch(w.new(f"icmp ne i32 {status}, 0"), "failed")
+    last = w.new(f"icmp eq i64 {count}, 0")
+    w.returns(f"i32 {w.new(f'zext i1 {last} to i32')}")
+    w.label("failed")
+    w.returns("i32 -1")
+    return w.text()
+
+
+def walk_text(name: str, o: Offsets) -> str:
+    """walk(order, arrived, waiting, keep_graph, stream, add, finish_leaf, failed): runs ordinary nodes from
+    the end of `order`; True where Python has to take the next one, False where none is left."""
+    w = Writer(f"define ptr @{name}(ptr %self, ptr %words, i64 %count, ptr %names)")
+    node_place, cotangent_place = w.owner("node"), w.owner("cotangent")
+    found_place, ready_place = w.owner("found"), w.owner("ready")
+    room = w.place("room", "ptr", MAXIMUM_ARGUMENTS + 2)
+    index = w.place("index", "i64")
+    table = w.new(f"getelementptr i8, ptr %self, i64 {CALLABLE['table']}")
+    w.lines.append(f"  %table = load ptr, ptr {table}, align 8")
+    vector = w.at(room, 8)  # a bound method puts its object before the arguments
+    order, arrived = w.load("%words", WALK["order"]), w.load("%words", WALK["arrived"])
+    stream = w.load("%words", WALK["stream"])
+    w.label("next")
+    length = w.call("PyList_Size", order)
+    w.branch(w.new(f"icmp eq i64 {length}, 0"), "finished")
+    last = w.new(f"sub i64 {length}, 1")
+    node = w.held(w.call("PyList_GetItem", order, last))
+    w.store(node, node_place)
+    ordinary = w.same(w.load(node, TYPE_OFFSET), w.load("%table", TABLE["node"]))
+    w.branch(ordinary, "operator", "python")
+    w.label("operator")
+    w.branch(w.same(w.load(node, o["Node.extras"]), NONE), "no_hooks", "python")
+    w.label("no_hooks")
+    plan = w.load(node, o["OperatorNode.plan"])
+    program_number = w.needs(w.load(plan, o["PlanProgram.program"]), "python")
+    program = w.new(f"inttoptr i64 {w.call('PyLong_AsSsize_t', program_number)} to ptr")
+    w.branch(w.is_null(program), "python")
+    saved = w.load(node, o["OperatorNode.saved"])
+    w.branch(w.same(saved, NONE), "python")
+    cotangent = w.call("PyDict_GetItemWithError", arrived, node)
+    w.needs(cotangent, "python")
+    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {cotangent})"), "collect", "python")
+    w.label("collect")
+    w.store(w.held(cotangent), cotangent_place)
+    given = w.local(
+        f"i64 @collect(ptr %table, ptr {program}, ptr {node}, ptr {cotangent}, ptr {vector})"
+    )
+    w.branch(w.new(f"icmp slt i64 {given}, 0"), "failed")
+    w.branch(w.new(f"icmp eq i64 {given}, 0"), "python")
+
+    # Taken: nothing but the vjp's arguments holds the cotangent from here on.
+    w.call("PyList_SetSlice", order, last, length, "null")
+    w.call("PyDict_DelItem", arrived, node)
+    w.call("Py_DecRef", w.take(cotangent_place))
+    site_before = w.load(stream, o["Stream.site"])
+    w.store(w.held(w.load(node, o["Node.site"])), stream, o["Stream.site"])
+    w.call("Py_DecRef", site_before)
+    flagged = w.new(f"or i64 {given}, -9223372036854775808")
+    vjp = w.load(program, PROGRAM["vjp"])
+    w.store(w.call("PyObject_Vectorcall", vjp, vector, flagged, "null"), found_place)
+    w.lines.append(f"  call void @drop(ptr {vector}, i64 {given})")
+    w.needs(w.load(found_place), "told")
+    _as_tuple(w, program, plan, found_place)
+    w.branch(w.same(w.load("%words", WALK["keep_graph"]), TRUE), "keep", "release")
+    w.label("release")
+    saved_now = w.load(node, o["OperatorNode.saved"])
+    w.branch(w.same(w.load(saved_now, TYPE_OFFSET), "@PyTuple_Type"), "forget", "keep")
+    w.label("forget")
+    w.store(w.held(NONE), node, o["OperatorNode.saved"])
+    w.call("Py_DecRef", saved_now)
+    w.label("keep")
+    _distribute(w, o, program, index, node_place, found_place, ready_place)
+    w.call("Py_DecRef", w.take(found_place))
+    w.branch(w.is_null(w.load(ready_place)), "ran", "leaves")
+    w.label("leaves")
+    _finish_leaves(w, index, ready_place)
+    w.label("ran")
+    w.call("Py_DecRef", w.take(node_place))
+    w.goto("next")
+
+    w.label("python")
+    w.needs_no_error("failed")
+    w.let_go()
+    w.returns(f"ptr {w.held(TRUE)}")
+    w.label("finished")
+    w.returns(f"ptr {w.held(FALSE)}")
+    w.label("told")
+    # Python adds a note to the exception that is set, about this node.
+    w.call("PyList_Append", w.load("%words", WALK["failed"]), w.load(node_place))
+    w.label("failed")
+    w.let_go()
+    w.returns("ptr null")
+    return w.text()
+
+
+def _as_tuple(w: Writer, program: str, plan: str, found_place: str) -> None:
+    """See that vjp's answer is a tuple with one cotangent an operand."""
+    arguments = w.place("as_arguments", "ptr", 2)
+    found = w.load(found_place)
+    w.branch(w.same(w.load(found, TYPE_OFFSET), "@PyTuple_Type"), "is_tuple", "not_tuple")
+    w.label("is_tuple")
+    size = w.call("PyTuple_Size", found)
+    wanted = w.load(program, PROGRAM["positions"], "i64")
+    w.branch(w.new(f"icmp eq i64 {size}, {wanted}"), "counted", "not_tuple")
+    w.label("not_tuple")
+    w.store(plan, arguments)
+    w.store(found, arguments, 8)
+    name = w.load("%table", TABLE["as_edges"])
+    made = w.call("PyObject_VectorcallMethod", name, arguments, "2", "null")
+    w.call("Py_DecRef", w.take(found_place))
+    w.store(w.needs(made, "told"), found_place)
+    w.label("counted")
+
+
+def _distribute(
+    w: Writer, o: Offsets, program: str, index: str, node_place: str, found_place: str,
+    ready_place: str,
+) -> None:  # fmt: skip
+    """Hand the cotangents on and gather the leaves that wait for nothing more."""
+    node, found = w.load(node_place), w.load(found_place)
+    edges = w.load(node, o["Node.edges"])
+    count = w.load(program, PROGRAM["positions"], "i64")
+    w.store("0", index, 0, "i64")
+    w.label("edge")
+    n = w.load(index, 0, "i64")
+    w.branch(w.new(f"icmp eq i64 {n}, {count}"), "handed", "look")
+    w.label("look")
+    edge = w.needs(w.call("PyTuple_GetItem", edges, n), "failed")
+    w.branch(w.same(edge, NONE), "past", "leads")
+    w.label("leads")
+    value = w.call("PyTuple_GetItem", found, n)
+    w.branch(w.same(value, NONE), "count_leaf", "give")
+    w.label("give")
+    status = w.local(
+        f"i32 @hand_on(ptr %table, ptr %words, ptr {node}, i64 {n}, ptr {edge}, ptr {value})"
+    )
+    w.branch(w.new(f"icmp ne i32 {status}, 0"), "failed")
+    w.label("count_leaf")
+    is_leaf = w.same(w.load(edge, TYPE_OFFSET), w.load("%table", TABLE["leaf"]))
+    w.branch(is_leaf, "leaf", "past")
+    w.label("leaf")
+    left = w.local(f"i32 @counted(ptr %words, ptr {edge})")
+    w.branch(w.new(f"icmp slt i32 {left}, 0"), "failed")
+    w.branch(w.new(f"icmp eq i32 {left}, 1"), "complete", "past")
+    w.label("complete")
+    w.branch(w.is_null(w.load(ready_place)), "first_leaf", "another")
+    w.label("first_leaf")
+    w.store(w.needs(w.call("PyList_New", "0"), "failed"), ready_place)
+    w.label("another")
+    w.call("PyList_Append", w.load(ready_place), edge)
+    w.label("past")
+    w.store(w.new(f"add i64 {n}, 1"), index, 0, "i64")
+    w.goto("edge")
+    w.label("handed")
+
+
+def _finish_leaves(w: Writer, index: str, ready_place: str) -> None:
+    """Call finish_leaf for each leaf whose last consumer ran."""
+    arguments = w.place("leaf_arguments", "ptr", 2)
+    w.store("0", index, 0, "i64")
+    w.label("each_leaf")
+    n = w.load(index, 0, "i64")
+    count = w.call("PyList_Size", w.load(ready_place))
+    w.branch(w.new(f"icmp eq i64 {n}, {count}"), "no_more", "finish")
+    w.label("finish")
+    w.store(w.call("PyList_GetItem", w.load(ready_place), n), arguments)
+    done = w.call("PyObject_Vectorcall", w.load("%words", WALK["finish_leaf"]), arguments, "1",
+                  "null")  # fmt: skip
+    w.call("Py_DecRef", w.needs(done, "failed"))
+    w.store(w.new(f"add i64 {n}, 1"), index, 0, "i64")
+    w.goto("each_leaf")
+    w.label("no_more")
+    w.call("Py_DecRef", w.take(ready_place))
