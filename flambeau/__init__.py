@@ -60,7 +60,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "flambeau.tensor.forms": (
         "argwhere", "chunk", "einsum", "masked_select", "max", "meshgrid", "min", "nonzero",
-        "norm", "normal", "reshape", "split", "std", "var", "where",
+        "norm", "reshape", "split", "std", "var", "where",
     ),
     "flambeau.tensor.composed": (
         "argsort", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "cartesian_prod",

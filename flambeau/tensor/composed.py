@@ -26,14 +26,12 @@ def _listed(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """Sum of products over `dims` last dims of a and first of b, or over listed dims."""
     if isinstance(dims, Tensor):
-        dims = dims.tolist()  # type: ignore[attr-defined]
+        dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a._layout.ndim, b._layout.ndim):
-            raise RuntimeError(
-                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
-            )
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         first, second = list(range(-dims, 0)), list(range(dims))
     else:
         first, second = [[each] if isinstance(each, int) else list(each) for each in dims]
@@ -62,25 +60,25 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
 
 
-def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:  # noqa: A002
+def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Sum of products over the last dims; a product where one has no dims."""
     if not input._layout.shape or not other._layout.shape:
         return functions.mul(input, other)  # type: ignore[no-any-return]
     return tensordot(input, other, dims=([-1], [-1]), out=out)
 
 
-def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:  # noqa: A002
+def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Every element of the first times the whole second, as blocks."""
     ndim = max(input._layout.ndim, other._layout.ndim)
     one = (1,) * (ndim - input._layout.ndim) + input._layout.shape
     two = (1,) * (ndim - other._layout.ndim) + other._layout.shape
-    left = input.reshape([size for each in one for size in (each, 1)])  # type: ignore[attr-defined]
-    right = other.reshape([size for each in two for size in (1, each)])  # type: ignore[attr-defined]
+    left = input.reshape([size for each in one for size in (each, 1)])
+    right = other.reshape([size for each in two for size in (1, each)])
     shape = [a * b for a, b in zip(one, two, strict=True)]
     return functions.mul(left, right).reshape(shape)  # type: ignore[no-any-return]
 
 
-def trace(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+def trace(input: Tensor) -> Tensor:
     """Sum of a matrix's diagonal."""
     if input._layout.ndim != 2:
         raise RuntimeError("trace: expected a matrix")
@@ -134,7 +132,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """Reshaped to another tensor's shape."""
-    return self.reshape(other._layout.shape)  # type: ignore[attr-defined,no-any-return]
+    return self.reshape(other._layout.shape)  # type: ignore[no-any-return]
 
 
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
@@ -155,21 +153,21 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return functions.sum(self, tuple(dims), True).reshape(wanted)  # type: ignore[no-any-return]
 
 
-def fliplr(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+def fliplr(input: Tensor) -> Tensor:
     """Columns in reverse."""
     if input._layout.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return functions.flip(input, (1,))  # type: ignore[no-any-return]
 
 
-def flipud(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+def flipud(input: Tensor) -> Tensor:
     """Rows in reverse."""
     if input._layout.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return functions.flip(input, (0,))  # type: ignore[no-any-return]
 
 
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:  # noqa: A002
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Turned by k quarters in the plane of two dims."""
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -203,27 +201,25 @@ def _split_along(tensor: Tensor, parts: Any, dim: int, name: str, least: int) ->
     return functions.tensor_split(tensor, parts, dim)
 
 
-def hsplit(input: Tensor, indices_or_sections: Any) -> Any:  # noqa: A002
+def hsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Parts side by side."""
     dim = 0 if input._layout.ndim == 1 else 1
     return _split_along(input, indices_or_sections, dim, "hsplit", 1)
 
 
-def vsplit(input: Tensor, indices_or_sections: Any) -> Any:  # noqa: A002
+def vsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Parts below each other."""
     return _split_along(input, indices_or_sections, 0, "vsplit", 2)
 
 
-def dsplit(input: Tensor, indices_or_sections: Any) -> Any:  # noqa: A002
+def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Parts along the third dim."""
     return _split_along(input, indices_or_sections, 2, "dsplit", 3)
 
 
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
     """Vectors as columns, matrices side by side."""
-    parts = [
-        each.reshape(-1, 1) if each._layout.ndim <= 1 else each for each in tensors
-    ]
+    parts = [each.reshape(-1, 1) if each._layout.ndim <= 1 else each for each in tensors]
     return functions.cat(parts, 1)  # type: ignore[no-any-return]
 
 
@@ -235,7 +231,7 @@ def dstack(tensors: Any, *, out: Any = None) -> Tensor:
 # Diagonals -----------------------------------------------------------------------------
 
 
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: A002
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dim as the diagonal of two new ones, zeros elsewhere."""
     ndim = input._layout.ndim + 1
     first, second = shapes.wrap_dim(dim1, ndim), shapes.wrap_dim(dim2, ndim)
@@ -245,11 +241,10 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     shape = list(input._layout.shape[:-1])
     for dim in sorted((first, second)):
         shape.insert(dim, size)
-    made = functions.diagonal_backward(input, tuple(shape), offset, first, second)
-    return made  # type: ignore[no-any-return]
+    return functions.diagonal_backward(input, tuple(shape), offset, first, second)  # type: ignore[no-any-return]
 
 
-def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:  # noqa: A002
+def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     """A vector as a diagonal matrix, a matrix's diagonal as a vector."""
     ndim = input._layout.ndim
     if ndim == 1:
@@ -259,9 +254,9 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:  # noq
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
 
 
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:  # noqa: A002 - torch's name
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """All elements as a diagonal matrix."""
-    return diag_embed(input.reshape(-1), offset)  # type: ignore[attr-defined]
+    return diag_embed(input.reshape(-1), offset)
 
 
 def block_diag(*tensors: Any) -> Tensor:
@@ -304,22 +299,20 @@ def _two_rows(places: list[tuple[int, int]], element: Any) -> Tensor:
 # Order and combinations ------------------------------------------------------------------
 
 
-def argsort(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False  # noqa: A002
-) -> Tensor:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Places of the elements in order along a dim."""
     return functions.sort(input, dim, descending)[1]  # type: ignore[no-any-return]
 
 
-def msort(input: Tensor, *, out: Any = None) -> Tensor:  # noqa: A002 - torch's name
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
     """Elements in order along the first dim."""
     return functions.sort(input, 0)[0]  # type: ignore[no-any-return]
 
 
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements chosen along a dim, shapes broadcast."""
     if dim is None:
-        return functions.gather(input.reshape(-1), 0, indices.reshape(-1))  # type: ignore[attr-defined,no-any-return]
+        return functions.gather(input.reshape(-1), 0, indices.reshape(-1))  # type: ignore[no-any-return]
     at = shapes.wrap_dim(dim, input._layout.ndim)
     one, two = list(input._layout.shape), list(indices._layout.shape)
     if len(one) != len(two):
@@ -337,15 +330,15 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None  # noqa: A002
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
     """Each element repeated, one after the other."""
     if repeats is None:
-        counts = input.tolist()  # type: ignore[attr-defined]
+        counts = input.tolist()
         flat = [place for place, count in enumerate(counts) for _ in range(count)]
         return creation.tensor(flat, dtype=dtypes.int64)
     if dim is None:
-        input, dim = input.reshape(-1), 0  # type: ignore[attr-defined] # noqa: A001
+        input, dim = input.reshape(-1), 0
     at = shapes.wrap_dim(dim, input._layout.ndim)
     size = input._layout.shape[at]
     if isinstance(repeats, int):
@@ -375,10 +368,10 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     if len(vectors) == 1:
         return vectors[0]  # type: ignore[no-any-return]
     grids = forms.meshgrid(*vectors, indexing="ij")
-    return functions.stack([each.reshape(-1) for each in grids], 1)  # type: ignore[attr-defined,no-any-return]
+    return functions.stack([each.reshape(-1) for each in grids], 1)  # type: ignore[no-any-return]
 
 
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:  # noqa: A002
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Combinations of r elements of a vector, a row each."""
     if input._layout.ndim != 1:
         raise RuntimeError("Expect a 1D vector, but got shape " + str(list(input._layout.shape)))
@@ -394,7 +387,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 
 def diff(
-    input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None  # noqa: A002
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
 ) -> Tensor:
     """Differences of neighbours along a dim, n times."""
     parts = [each for each in (prepend, input, append) if each is not None]
@@ -409,7 +402,7 @@ def diff(
             result = functions.logical_xor(later, earlier)
         else:
             result = functions.sub(later, earlier)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
@@ -421,19 +414,21 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tens
         return functions.sum(pairs, at) * (dx / 2)  # type: ignore[no-any-return]
     steps = diff(x, dim=-1 if x._layout.ndim == 1 else dim)
     if x._layout.ndim == 1:
-        steps = steps.reshape([-1] + [1] * (y._layout.ndim - 1 - at))  # type: ignore[attr-defined]
+        steps = steps.reshape([-1] + [1] * (y._layout.ndim - 1 - at))
     return functions.sum(pairs * steps, at) / 2  # type: ignore[no-any-return]
 
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
     """Whether each element is among others."""
     one = elements if isinstance(elements, Tensor) else creation.tensor(elements)
     others = test_elements if isinstance(test_elements, Tensor) else creation.tensor(test_elements)
-    same = functions.eq(functions.unsqueeze(one, -1), others.reshape(-1))  # type: ignore[attr-defined]
+    same = functions.eq(functions.unsqueeze(one, -1), others.reshape(-1))
     found = functions.any(same, -1)
     return functions.logical_not(found) if invert else found  # type: ignore[no-any-return]
 
 
-def broadcast_to(input: Tensor, size: Any) -> Tensor:  # noqa: A002 - torch's name
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """Expanded to a shape."""
     return functions.expand(input, tuple(size))  # type: ignore[no-any-return]

@@ -17,9 +17,7 @@ from flambeau.base.layout import Layout
 from flambeau.engine import external, stream
 from flambeau.tensor.tensor import Tensor
 
-_SINGLE = {
-    each: struct.Struct("=" + each.format).unpack_from for each in dtypes.ALL if each.format
-}
+_SINGLE = {each: struct.Struct("=" + each.format).unpack_from for each in dtypes.ALL if each.format}
 
 
 def address_of(tensor: Tensor, reason: str) -> int:
@@ -31,7 +29,8 @@ def address_of(tensor: Tensor, reason: str) -> int:
     if block is None:
         if tensor._layout.device is META:
             raise NotImplementedError(
-                f"Cannot copy out of meta tensor; no data!\n  given     {reason} of {tensor._layout}"
+                "Cannot copy out of meta tensor; no data!\n"
+                f"  given     {reason} of {tensor._layout}"
             )
         return 0
     address: int = block.address + tensor._offset * tensor._layout.itemsize
@@ -70,7 +69,8 @@ def _decoded(raw: bytes, element: dtype) -> list[Any]:
         return list(struct.unpack(f"={count}{element.format}", raw))
     if element is dtypes.bfloat16:
         halves = struct.unpack(f"={count}H", raw)
-        return list(struct.unpack(f"={count}f", struct.pack(f"={count}I", *[h << 16 for h in halves])))
+        widened = struct.pack(f"={count}I", *[half << 16 for half in halves])
+        return list(struct.unpack(f"={count}f", widened))
     letter = "f" if element is dtypes.complex64 else "d"
     parts = struct.unpack(f"={2 * count}{letter}", raw)
     return [complex(parts[2 * n], parts[2 * n + 1]) for n in range(count)]
@@ -133,14 +133,9 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
     storage = tensor._storage
     if not layout.n_elements or not address:
         return np.empty(layout.shape, element)
-    exporter = _exporter(storage)
-
+    strides = tuple(stride * layout.itemsize for stride in layout.strides)
     offset = address - storage.block.address
-    array = np.ndarray(
-        layout.shape, element, exporter, offset, tuple(s * layout.itemsize for s in layout.strides)
-    )
-
-    return array
+    return np.ndarray(layout.shape, element, _exporter(storage), offset, strides)
 
 
 def _exporter(storage: Any) -> Any:

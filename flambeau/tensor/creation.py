@@ -18,8 +18,8 @@ from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
-from flambeau.engine.view import UNPLACED
 from flambeau.engine.storage import Storage, new_storage
+from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members
 from flambeau.tensor.binding import check_size
 from flambeau.tensor.tensor import Tensor, new_tensor
@@ -44,8 +44,8 @@ def chosen_device(given: Any) -> Device:
         raise AssertionError("Torch not compiled with CUDA enabled")
     raise NotImplementedError(
         helped(
-            f"Could not run 'aten::empty.memory_format' with arguments from the '{found.type.upper()}' "
-            "backend.",
+            "Could not run 'aten::empty.memory_format' with arguments from the "
+            f"'{found.type.upper()}' backend.",
             given=str(found),
             expected="cpu or meta",
         )
@@ -271,9 +271,9 @@ def _copied(data: Tensor, element: dtype | None, where: Device) -> Tensor:
 
 
 def _from_array(data: Any, element: dtype | None, where: Device) -> Tensor:
-    from flambeau.tensor import functions, sharing
-
     import numpy as np
+
+    from flambeau.tensor import functions, sharing
 
     packed_array = np.ascontiguousarray(data)
     found = sharing.dtype_of_array(packed_array)
@@ -319,15 +319,15 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tens
     if isinstance(data, Tensor):
         same = dtype is None or dtype is data._layout.dtype
         if device is not None:
-            return data.to(device, dtype=dtype or data._layout.dtype)  # type: ignore[attr-defined,no-any-return]
-        return data if same else data.to(dtype)  # type: ignore[attr-defined,no-any-return]
+            return data.to(device, dtype=dtype or data._layout.dtype)  # type: ignore[no-any-return]
+        return data if same else data.to(dtype)
     if _is_array(data):
         from flambeau.tensor import sharing
 
         made = sharing.from_numpy(data)
         if device is not None and chosen_device(device) is META:
-            made = made.to(device)  # type: ignore[attr-defined]
-        return made if dtype is None else made.to(dtype)  # type: ignore[attr-defined,no-any-return]
+            made = made.to(device)
+        return made if dtype is None else made.to(dtype)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -335,7 +335,7 @@ def asarray(
     obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor of a tensor, array, buffer or numbers: shared memory unless `copy` says otherwise."""
+    """A tensor of a tensor, array, buffer or numbers; shares memory unless `copy` forbids it."""
     if not isinstance(obj, Tensor) and not _is_array(obj) and isinstance(
         obj, (bytes, bytearray, memoryview)
     ):
@@ -349,9 +349,9 @@ def asarray(
             "cannot convert the given object to a tensor without copying its data: copy=False"
         )
     if copy and shareable and not _storage_moved(obj, made):
-        made = made.clone()  # type: ignore[attr-defined]
+        made = made.clone()
     if requires_grad:
-        made = made.detach()  # type: ignore[attr-defined]
+        made = made.detach()
         members.set_requires_grad(made, True)
     return made
 

@@ -15,13 +15,13 @@ from flambeau.tensor.tensor import Tensor
 
 
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False,  # noqa: A002
+    input: Tensor, sorted: bool = True, return_inverse: bool = False,
     return_counts: bool = False, dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Distinct elements in order; with `return_inverse` where each went, and counts."""
     if dim is not None:
         return _slices(input, dim, return_inverse, return_counts, False)
-    flat = input.detach().reshape(-1)  # type: ignore[attr-defined]
+    flat = input.detach().reshape(-1)
     values, order = functions.sort(flat)
     found, inverse, counts = unique_consecutive(values, True, True)
     if return_inverse:
@@ -38,12 +38,12 @@ def _chosen(found: Any, inverse: Any, counts: Any, wants_inverse: bool, wants_co
 
 
 def unique_consecutive(
-    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None  # noqa: A002
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
     """The first of each run of equal elements."""
     if dim is not None and input._layout.ndim != 1:
         return _slices(input, dim, return_inverse, return_counts, True)
-    flat = input.detach().reshape(-1)  # type: ignore[attr-defined]
+    flat = input.detach().reshape(-1)
     size = flat._layout.n_elements
     if not size:
         none = fills.zeros(0, dtype=dtypes.int64)
@@ -51,9 +51,10 @@ def unique_consecutive(
         return _chosen(functions.clone(flat), inverse, none, return_inverse, return_counts)
     differs = functions.ne(flat[1:], flat[:-1])
     starts = functions.cat([fills.ones(1, dtype=dtypes.bool_), differs])
-    places = index_keys.nonzero(starts).reshape(-1)  # type: ignore[attr-defined]
+    places = index_keys.nonzero(starts).reshape(-1)
     found = functions.index_select(flat, 0, places)
-    inverse = counts = None
+    counts: Any = None
+    inverse = counts
     if return_inverse:
         inverse = (functions.cumsum(starts, 0) - 1).reshape(input._layout.shape)
     if return_counts:
@@ -63,11 +64,11 @@ def unique_consecutive(
 
 
 def _slices(
-    input: Tensor, dim: int, wants_inverse: bool, wants_counts: bool, consecutive: bool  # noqa: A002
+    input: Tensor, dim: int, wants_inverse: bool, wants_counts: bool, consecutive: bool
 ) -> Any:
     at = shapes.wrap_dim(dim, input._layout.ndim)
     size = input._layout.shape[at]
-    rows = functions.movedim(input.detach(), at, 0).reshape(size, -1).tolist()  # type: ignore[attr-defined]
+    rows = functions.movedim(input.detach(), at, 0).reshape(size, -1).tolist()
     keys = [tuple(row) for row in rows]
     first: list[int] = []  # place of the first slice of each kind
     kinds: list[int] = []  # of each slice

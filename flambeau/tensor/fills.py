@@ -84,7 +84,7 @@ def into(out: Any, name: str, shape: tuple[int, ...], values: tuple[Any, ...] = 
 
         inplace.resize_for_out(out, shape)
     made = recorded(name, contiguous(shape, out._layout.dtype, out._layout.device), values)
-    return out.copy_(made)  # type: ignore[attr-defined,no-any-return]
+    return out.copy_(made)  # type: ignore[no-any-return]
 
 
 def fresh(size: tuple[Any, ...], name: str, element: dtype | None, where: Any) -> Layout:
@@ -99,7 +99,7 @@ def fresh(size: tuple[Any, ...], name: str, element: dtype | None, where: Any) -
         except TypeError:  # something unhashable: an error below
             found = None
         # True and 2.0 equal ints, as keys too, but are no sizes.
-        if found is not None and all([each.__class__ is int for each in size]):
+        if found is not None and all([each.__class__ is int for each in size]):  # noqa: C419 - faster
             return found
     shape = creation.sizes_of(size, name)
     made = contiguous(shape, checked_dtype(element, name), creation.chosen_device(where))
@@ -315,7 +315,7 @@ def new_tensor(
 ) -> Tensor:  # fmt: skip
     """A copy of data in this tensor's dtype on its device."""
     if isinstance(data, Tensor):
-        made = data.detach().clone().to(dtype or data._layout.dtype)  # type: ignore[attr-defined]
+        made = data.detach().clone().to(dtype or data._layout.dtype)
         return made.requires_grad_(True) if requires_grad else made  # type: ignore[no-any-return]
     return creation.tensor(
         data, dtype=dtype or self._layout.dtype, device=device or self._layout.device,
@@ -371,7 +371,7 @@ def count_of(start: Any, end: Any, step: Any, element: dtype) -> int:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         return -((start - end) // step)
-    return math.ceil((end - start) / step)
+    return math.ceil((end - start) / step)  # type: ignore[no-any-return]
 
 
 def arange(
@@ -404,8 +404,8 @@ def range_closed(start: Any = 0, end: Any = None, step: Any = 1, **named: Any) -
     """torch.range: like arange, the end included; deprecated there."""
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
-        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values "
-        "in [start, end).",
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
         stacklevel=2,
     )
     if end is None:
@@ -424,8 +424,8 @@ def _steps(start: Any, end: Any, steps: Any, name: str) -> tuple[Any, Any, int]:
         kinds = [type(each).__name__ for each in (start, end)]
         kinds += [] if steps is None else [type(steps).__name__]
         raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but "
-            "expected one of:\n * (Number start, Number end, int steps)"
+            f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), "
+            "but expected one of:\n * (Number start, Number end, int steps)"
         )
     count = steps.__index__()
     if count < 0:
@@ -475,7 +475,10 @@ def eye(
     for letter, count in (("n", rows), ("m", columns)):
         if count < 0:
             raise RuntimeError(
-                helped(f"{letter} must be greater or equal to 0, got {count}", fix="a size of 0 or more")
+                helped(
+                    f"{letter} must be greater or equal to 0, got {count}",
+                    fix="a size of 0 or more",
+                )
             )
     if out is not None:
         return into(out, "eye", (rows, columns))

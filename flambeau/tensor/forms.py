@@ -55,17 +55,17 @@ def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[s
     return result_tuple(name, ("values", "indices"), tuple(found))
 
 
-def max(*arguments: Any, **named: Any) -> Any:  # noqa: A001 - torch's name
+def max(*arguments: Any, **named: Any) -> Any:
     """Largest of all elements; (values, indices) along a dim; or the larger of two tensors."""
     return _extreme("max", "maximum", arguments, named)
 
 
-def min(*arguments: Any, **named: Any) -> Any:  # noqa: A001 - torch's name
+def min(*arguments: Any, **named: Any) -> Any:
     """Smallest of all elements; (values, indices) along a dim; or the smaller of two tensors."""
     return _extreme("min", "minimum", arguments, named)
 
 
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:  # noqa: A002
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """input where the condition holds, other elsewhere; with the condition alone, its places."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
@@ -79,7 +79,7 @@ def where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
     return functions.where(condition, self, other)
 
 
-def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:  # noqa: A002
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """Places of the elements that are not 0: a row each, or (as_tuple) a tensor a dim."""
     if not isinstance(input, Tensor):
         raise TypeError(
@@ -87,23 +87,21 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:  
         )
     if as_tuple:
         if not input._layout.shape:
-            input = functions.unsqueeze(input, 0)  # noqa: A001
+            input = functions.unsqueeze(input, 0)
         return tuple(functions.unbind(index_keys.nonzero(input), 1))
     found = index_keys.nonzero(input)
-    return found if out is None else out.resize_(found.shape).copy_(found)  # type: ignore[attr-defined]
+    return found if out is None else out.resize_(found.shape).copy_(found)
 
 
-def argwhere(input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, a row each."""
     return nonzero(input)  # type: ignore[no-any-return]
 
 
-def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:  # noqa: A002
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """Elements where the mask is true, as one row."""
     if mask._layout.dtype is not dtypes.bool_:
-        raise RuntimeError(
-            "masked_select: expected BoolTensor for mask"
-        )
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = shapes.broadcast_shapes(input._layout.shape, mask._layout.shape)
     whole = functions.expand(input, shape) if input._layout.shape != shape else input
     if mask._layout.shape != shape:
@@ -111,16 +109,16 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:  #
     if not shape:
         whole, mask = functions.unsqueeze(whole, 0), functions.unsqueeze(mask, 0)
     found: Tensor = index_keys.gathered(whole, mask)
-    return found if out is None else out.resize_(found.shape).copy_(found)  # type: ignore[attr-defined,no-any-return]
+    return found if out is None else out.resize_(found.shape).copy_(found)
 
 
-def reshape(input: Tensor, shape: Any) -> Tensor:  # noqa: A002 - torch's name
+def reshape(input: Tensor, shape: Any) -> Tensor:
     """The elements under another shape: a view where strides allow, else a copy."""
     if not isinstance(input, Tensor):
         raise TypeError(
             f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
         )
-    return input.reshape(shape)  # type: ignore[attr-defined,no-any-return]
+    return input.reshape(shape)  # type: ignore[no-any-return]
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -128,7 +126,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     return functions.split(tensor, split_size_or_sections, dim)  # type: ignore[no-any-return]
 
 
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:  # noqa: A002
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size along a dim: views."""
     return functions.chunk(input, chunks, dim)  # type: ignore[no-any-return]
 
@@ -152,7 +150,7 @@ def var(*arguments: Any, **named: Any) -> Any:
 
 
 def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,  # noqa: A002
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,
     dtype: dtype | None = None,
 ) -> Tensor:  # fmt: skip
     """Vector norm of order p over all elements or dims ("fro": 2)."""
@@ -214,7 +212,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         )
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(
-            "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: " + indexing
+            'torch.meshgrid: indexing must be one of "xy" or "ij", but received: ' + indexing
         )
     swapped = indexing == "xy" and len(tensors) >= 2
     vectors = list(tensors)
@@ -234,10 +232,3 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if swapped:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
-
-
-def normal(mean: Any, std: Any = None, size: Any = None, **named: Any) -> Tensor:
-    """Normal draws; forms with tensors for mean and std are in random."""
-    from flambeau import random
-
-    return random.normal(mean, std, size, **named)  # type: ignore[attr-defined,no-any-return]

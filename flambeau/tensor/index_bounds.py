@@ -89,9 +89,9 @@ def _first_outside(index: Tensor, low: int, high: int) -> int | None:
     counted = storage.external is None and storage not in UNTRACKED and index._versions is None
     if counted:
         known = _KNOWN.get(storage)
-        if known is not None and known[0] == storage.version:
-            if low <= known[1] and known[2] < high:
-                return None
+        is_known = known is not None and known[0] == storage.version
+        if is_known and low <= known[1] and known[2] < high:  # type: ignore[index]
+            return None
     if counted and storage.layout.dtype is layout.dtype:
         whole = storage.layout.span
         if whole <= max(layout.n_elements * WHOLE_FACTOR, WHOLE_ELEMENTS):

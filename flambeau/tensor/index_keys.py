@@ -31,7 +31,7 @@ def plain_slice(key: slice) -> slice:
 
 def _bound(value: Any) -> int | None:
     if value is None or value.__class__ is int:
-        return value  # type: ignore[no-any-return]
+        return value
     if not hasattr(value, "__index__"):
         raise TypeError("slice indices must be integers or None or have an __index__ method")
     return value.__index__()  # type: ignore[no-any-return]
@@ -135,7 +135,7 @@ def items_of(key: Any) -> list[Any]:
         for each in key:
             if each is None or each is Ellipsis or isinstance(each, (slice, Tensor, list, tuple)):
                 return list(key)
-            if hasattr(each, "__array_interface__") and getattr(each, "ndim", 0):
+            if hasattr(each, "__array_interface__") and each.ndim:
                 return list(key)
     return [key]
 
@@ -182,7 +182,7 @@ def _tensor_item(item: Tensor) -> Any:
     if layout.dtype not in (dtypes.int64, dtypes.int32, dtypes.bool_):
         raise IndexError(_WRONG_TENSOR)
     if layout.ndim == 0:
-        return item.item()  # type: ignore[attr-defined]
+        return item.item()
     return item
 
 
@@ -266,20 +266,20 @@ def _places(layout: Layout, at: int, item: Any) -> list[Tensor]:
 def nonzero(mask: Tensor) -> Tensor:
     """Places of the elements that are not 0, a row each; runs what is pending to count them."""
     count = int(functions.count_nonzero(mask).item())
-    found: Tensor = functions.nonzero_static(mask.detach(), size=count)  # type: ignore[attr-defined]
+    found: Tensor = functions.nonzero_static(mask.detach(), size=count)
     index_bounds.know(found, 0, max(mask._layout.shape, default=1) - 1)
     return found
 
 
 def gathered(self: Tensor, key: Any) -> Tensor:
     """x[key] for keys with tensors, lists or bools."""
-    if isinstance(key, Tensor) and key._layout.dtype is dtypes.int64:
-        if key._layout.shape and self._layout.shape:
-            return functions.index(self, (key,), (0,))  # type: ignore[no-any-return]
+    is_plain = isinstance(key, Tensor) and key._layout.dtype is dtypes.int64
+    if is_plain and key._layout.shape and self._layout.shape:
+        return functions.index(self, (key,), (0,))  # type: ignore[no-any-return]
     found = taken_apart(self, key)
     if not found.indices:
         viewed = found.viewed
-        return functions.alias(viewed) if viewed is self else viewed  # type: ignore[no-any-return]
+        return functions.alias(viewed) if viewed is self else viewed
     return functions.index(found.viewed, found.indices, found.dims)  # type: ignore[no-any-return]
 
 
@@ -290,19 +290,16 @@ def put(self: Tensor, key: Any, value: Any) -> None:
     """x[key] = value for keys with tensors, lists or bools."""
     is_tensor = isinstance(value, Tensor)
     source: Any = value if is_tensor else indexing.number_of(value, self)
-    if key.__class__ is not tuple and isinstance(key, Tensor):
-        if key._layout.dtype is dtypes.bool_ and key._layout.shape == self._layout.shape:
-            if key._layout.ndim and _masked(self, key, source):
-                return
+    if isinstance(key, Tensor) and key._layout.shape and key._layout.dtype is dtypes.bool_:
+        if key._layout.shape == self._layout.shape and _masked(self, key, source):
+            return
     found = taken_apart(self, key)
     viewed = found.viewed
     if not found.indices:
         if is_tensor:
-            indexing.copy_into(
-                viewed, indexing.without_leading_ones(source, viewed._layout.ndim)
-            )
+            indexing.copy_into(viewed, indexing.without_leading_ones(source, viewed._layout.ndim))
         else:
-            viewed.fill_(source)  # type: ignore[attr-defined]
+            viewed.fill_(source)
         return
     if not is_tensor:
         source = functions.full((), source, dtype=self._layout.dtype, device=self._layout.device)

@@ -198,7 +198,8 @@ def _located(layout: Layout, key: Any) -> tuple[Layout, int] | None:
     """Layout and relative offset of the view that a hot form of key names."""
     kind = key.__class__
     if kind is int:
-        seen, size, stride = layout.memo.get(_FIRST) or _first(layout)
+        first: Any = layout.memo.get(_FIRST) or _first(layout)
+        seen, size, stride = first
         place = key + size if key < 0 else key
         if not 0 <= place < size:
             raise out_of_bounds(key, 0, size)
@@ -210,7 +211,8 @@ def _located(layout: Layout, key: Any) -> tuple[Layout, int] | None:
     form, places = _form_of(key)
     if form is None:
         return None
-    seen, offset, dims = layout.memo.get(form) or _learn(layout, form, key)
+    known: Any = layout.memo.get(form) or _learn(layout, form, key)
+    seen, offset, dims = known
     for place, (size, stride, dim) in zip(places, dims, strict=True):
         at = place + size if place < 0 else place
         if not 0 <= at < size:
@@ -222,9 +224,9 @@ def _located(layout: Layout, key: Any) -> tuple[Layout, int] | None:
 def _view_to_write(self: Tensor, key: Any) -> Tensor | None:
     """The view that a key without tensors names, or None."""
     kind = key.__class__
-    if kind is not int and kind is not slice and key is not None and key is not Ellipsis:
-        if kind is not tuple or _form_of(key)[0] is None:
-            return None
+    is_one = kind is int or kind is slice or key is None or key is Ellipsis
+    if not is_one and (kind is not tuple or _form_of(key)[0] is None):
+        return None
     return getitem(self, key)  # type: ignore[no-any-return]
 
 
@@ -236,7 +238,7 @@ def without_leading_ones(value: Tensor, ndim: int) -> Tensor:
     first = 0
     while first < len(shape) - ndim and shape[first] == 1:
         first += 1
-    return functions.view(value, shape[first:]) if first else value  # type: ignore[no-any-return]
+    return functions.view(value, shape[first:]) if first else value
 
 
 def copy_into(target: Tensor, source: Tensor) -> None:
@@ -248,7 +250,7 @@ def copy_into(target: Tensor, source: Tensor) -> None:
 
         inplace.check_overlap(target, (source,))
         source = functions.clone(source)  # read first, then write
-    target.copy_(source)  # type: ignore[attr-defined]
+    target.copy_(source)
 
 
 def number_of(value: Any, target: Tensor) -> Any:
@@ -296,7 +298,7 @@ def _written_fast(self: Tensor, seen: Layout, offset: int, value: Any) -> bool:
         ):
             return False
         key = value._layout
-    signature = seen.memo.get(key)
+    signature: Any = seen.memo.get(key)
     if signature is None:
         signature = _write_signature(seen, value, is_number)
         if signature is None:

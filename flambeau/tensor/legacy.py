@@ -49,7 +49,7 @@ def legacy(element: dtype, arguments: tuple[Any, ...], device: Any = None) -> Te
                 f"expected a tensor of {element} (got {data._layout.dtype}); convert with "
                 f".to({element})"
             )
-        return functions.alias(data.detach())  # type: ignore[attr-defined,no-any-return]
+        return functions.alias(data.detach())  # type: ignore[no-any-return]
     if isinstance(data, Size):
         return creation.empty(*data, dtype=element, device=device)
     if isinstance(data, str):
@@ -57,7 +57,7 @@ def legacy(element: dtype, arguments: tuple[Any, ...], device: Any = None) -> Te
     if not hasattr(data, "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
     made = creation.tensor(data, device=device)
-    return functions.convert(made, element) if made._layout.dtype is not element else made  # type: ignore[no-any-return]
+    return functions.convert(made, element) if made._layout.dtype is not element else made
 
 
 def _made(element: dtype) -> tensortype:

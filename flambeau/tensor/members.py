@@ -84,8 +84,13 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return resize_(self, the_template._layout.shape)
 
 
-def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
-         stride: Any = None) -> Tensor:  # fmt: skip
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
     """Look at another tensor's memory."""
     if source is None:
         return _become(self, creation.empty(0, dtype=self._layout.dtype))
@@ -119,7 +124,7 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False, **named
     found = legacy.dtype_of(dtype) or dtype
     if not isinstance(found, dtypes.dtype):
         raise RuntimeError(f"invalid type: '{dtype}'")
-    return self.to(found)  # type: ignore[attr-defined]
+    return self.to(found)
 
 
 def view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
@@ -135,8 +140,10 @@ def view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
         if isinstance(first, (tuple, list)):
             return functions.view(self, first)  # type: ignore[no-any-return]
     if not shape:
-        raise TypeError("view() received an invalid combination of arguments - got (), but "
-                        "expected one of:\n * (torch.dtype dtype)\n * (tuple of ints size)")  # fmt: skip
+        raise TypeError(
+            "view() received an invalid combination of arguments - got (), but expected one of:\n"
+            " * (torch.dtype dtype)\n * (tuple of ints size)"
+        )
     return functions.view(self, shape)  # type: ignore[no-any-return]
 
 
@@ -220,11 +227,9 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
 
     array: Any = numpy.from_dlpack(ext_tensor)
     if not array.flags.writeable:  # DLPack says nothing of it; the exporter gave leave to write
-        view = numpy.ndarray(array.shape, array.dtype, _writable_bytes(array), 0, array.strides)
-        view_owner: Any = view
-        made = sharing.from_numpy(view_owner)
-        made._exporter = array
-        return made
+        memory = _writable_bytes(array)
+        memory.exporter = array  # whoever looks at the memory keeps its owner alive
+        array = numpy.ndarray(array.shape, array.dtype, memory, 0, array.strides)
     return sharing.from_numpy(array)
 
 
@@ -243,7 +248,7 @@ def rebuilt(
     """A pickled tensor."""
     made = creation.from_bytes(raw, shape, element)
     if kind is not Tensor:
-        made = kind._from_tensor(made) if hasattr(kind, "_from_tensor") else made  # type: ignore[attr-defined]
+        made = kind._from_tensor(made) if hasattr(kind, "_from_tensor") else made
     if needs_grad:
         members.set_requires_grad(made, True)
     if extra:
@@ -254,7 +259,7 @@ def rebuilt(
 def reduce_ex(self: Tensor, protocol: Any) -> Any:
     """How pickle takes a tensor apart: what comes back is a leaf with its elements."""
     layout = self._layout
-    plain = self.detach()  # type: ignore[attr-defined]
+    plain = self.detach()
     if not layout.is_contiguous:
         plain = functions.contiguous_copy(plain)
     raw = b""
@@ -267,7 +272,7 @@ def reduce_ex(self: Tensor, protocol: Any) -> Any:
 
 def copy_of(self: Tensor) -> Tensor:
     """copy.copy: another tensor over the same memory."""
-    made: Tensor = functions.alias(self.detach())  # type: ignore[attr-defined]
+    made: Tensor = functions.alias(self.detach())
     made._base = None
     if type(self) is not Tensor:
         made = type(self)._from_tensor(made)  # type: ignore[attr-defined]
@@ -282,21 +287,22 @@ def copy_of(self: Tensor) -> Tensor:
 def _from_python(self: Tensor, values: list[Any], name: str) -> Tensor:
     if members.requires_grad(self):
         raise RuntimeError(
-            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+            "instead."
         )
     layout = self._layout
     made = creation.from_bytes(creation.packed(values, layout.dtype), layout.shape, layout.dtype)
-    return self.copy_(made)  # type: ignore[attr-defined,no-any-return]
+    return self.copy_(made)  # type: ignore[no-any-return]
 
 
-def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:  # noqa: A002 - torch's name
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Each element replaced by a Python function's result."""
     if members.requires_grad(self):
         return _from_python(self, [], "apply_")
     return _from_python(self, [callable(each) for each in conversion.flat_values(self)], "apply_")
 
 
-def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:  # noqa: A002
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Each element replaced by a Python function of it and another tensor's."""
     if members.requires_grad(self):
         return _from_python(self, [], "map_")
@@ -341,7 +347,7 @@ def rmatmul(self: Tensor, other: Any) -> Any:
 
 def reversed_(self: Tensor) -> Tensor:
     """reversed(tensor): the first dim in reverse."""
-    return functions.flip(self, (0,)) if self._layout.shape else self  # type: ignore[no-any-return]
+    return functions.flip(self, (0,)) if self._layout.shape else self
 
 
 def synchronize(self: Tensor) -> None:

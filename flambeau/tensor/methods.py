@@ -126,7 +126,8 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
             where = argument
         elif not isinstance(argument, bool) and argument is not None:
             raise TypeError(
-                f"to() received an invalid combination of arguments - got ({type(argument).__name__})"
+                "to() received an invalid combination of arguments - got "
+                f"({type(argument).__name__})"
             )
     target = creation.chosen_device(where) if where is not None else self._layout.device
     result = self
@@ -337,7 +338,7 @@ def _takes_sizes(name: str) -> bool:
     if operator is None:
         return False
     rule = getattr(type(operator), "view", None) or type(operator).infer
-    kinds = [kind for kind in parameter_kinds(rule, 1).values()]
+    kinds = list(parameter_kinds(rule, 1).values())
     return kinds[1:2] == ["Sizes"] and kinds.count("Sizes") == 1
 
 
@@ -419,7 +420,9 @@ def install() -> None:
         "T": property(_T), "mT": property(_mT), "H": property(_mT), "mH": property(_mT),
         "data": property(get_data, set_data),
         "requires_grad": property(members.requires_grad, members.set_requires_grad),
-        "grad": property(members.get_grad, members.set_grad, lambda self: members.set_grad(self, None)),
+        "grad": property(
+            members.get_grad, members.set_grad, lambda self: members.set_grad(self, None)
+        ),
         "grad_fn": property(members.grad_fn),
         "is_leaf": property(members.is_leaf),
         "output_nr": property(members.output_nr),

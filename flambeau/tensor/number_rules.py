@@ -29,9 +29,9 @@ def number(value: Any, name: str, argument: str, position: int) -> Any:
         return value
     if isinstance(value, Tensor):
         if value._layout.shape == ():
-            return value.item()  # type: ignore[attr-defined]
+            return value.item()
     elif isinstance(value, (int, float, complex)):  # numpy's float64, IntEnum
-        kinds = (bool, int, float, complex)
+        kinds: tuple[Any, ...] = (bool, int, float, complex)
         return next(kind for kind in kinds if isinstance(value, kind))(value)
     elif hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         return value.item()
@@ -46,7 +46,7 @@ def number(value: Any, name: str, argument: str, position: int) -> Any:
 def integer(value: Any, name: str, argument: str, position: int) -> int:
     """`value` as an int. Raises torch's TypeError where it is none."""
     if value.__class__ is int:
-        return value  # type: ignore[no-any-return]
+        return value
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be int, not "

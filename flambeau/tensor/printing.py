@@ -201,9 +201,7 @@ def vector_text(values: list[Any], indent: int, formatter: Any, summarize: bool)
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def block_text(
-    values: Any, ndim: int, indent: int, write: Callable[[list[Any], int], str]
-) -> str:
+def block_text(values: Any, ndim: int, indent: int, write: Callable[[list[Any], int], str]) -> str:
     """Nested lists, inner dims set off by line breaks."""
     if ndim == 1:
         return write(values, indent)

@@ -28,7 +28,7 @@ class finfo:  # noqa: N801 - torch's name
     (65504.0, 1.1920928955078125e-07)
     """
 
-    def __init__(self, type: dtype | None = None) -> None:  # noqa: A002 - torch's name
+    def __init__(self, type: dtype | None = None) -> None:
         element = promotion.default_dtype() if type is None else type
         if not isinstance(element, dtype) or element.category < 2:
             raise TypeError(
@@ -63,7 +63,7 @@ class finfo:  # noqa: N801 - torch's name
 class iinfo:  # noqa: N801 - torch's name
     """Limits of an integer dtype."""
 
-    def __init__(self, type: dtype) -> None:  # noqa: A002 - torch's name
+    def __init__(self, type: dtype) -> None:
         if not isinstance(type, dtype) or type.category > 1:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
@@ -143,17 +143,17 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return promotion.can_cast(from_, to)
 
 
-def is_floating_point(input: Tensor) -> bool:  # noqa: A002 - torch's name
+def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is floating."""
     return _tensor(input, "is_floating_point")._layout.dtype.is_floating_point
 
 
-def is_complex(input: Tensor) -> bool:  # noqa: A002 - torch's name
+def is_complex(input: Tensor) -> bool:
     """Whether the dtype is complex."""
     return _tensor(input, "is_complex")._layout.dtype.is_complex
 
 
-def is_signed(input: Tensor) -> bool:  # noqa: A002 - torch's name
+def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return _tensor(input, "is_signed")._layout.dtype.is_signed
 
@@ -189,44 +189,44 @@ def is_storage(obj: Any) -> bool:
     return isinstance(obj, (storages.TypedStorage, storages.UntypedStorage))
 
 
-def numel(input: Tensor) -> int:  # noqa: A002 - torch's name
+def numel(input: Tensor) -> int:
     """Number of elements."""
     return _tensor(input, "numel")._layout.n_elements
 
 
-def is_nonzero(input: Tensor) -> bool:  # noqa: A002 - torch's name
+def is_nonzero(input: Tensor) -> bool:
     """Whether the one element is not 0."""
     return bool(_tensor(input, "is_nonzero"))
 
 
-def is_same_size(input: Tensor, other: Tensor) -> bool:  # noqa: A002 - torch's name
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape."""
     return input._layout.shape == other._layout.shape
 
 
-def is_inference(input: Tensor) -> bool:  # noqa: A002 - torch's name
+def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
     return modes.is_inference(_tensor(input, "is_inference"))
 
 
-def equal(input: Tensor, other: Tensor) -> bool:  # noqa: A002 - torch's name
+def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements (NaN equals nothing)."""
     _tensor(input, "equal")
     _tensor(other, "equal", "other", 2)
     if input._layout.shape != other._layout.shape:
         return False
-    return bool(functions.eq(input.detach(), other.detach()).all())  # type: ignore[attr-defined]
+    return bool(functions.eq(input.detach(), other.detach()).all())
 
 
 def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,  # noqa: A002
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> bool:  # fmt: skip
     """Whether all elements are close: |input - other| <= atol + rtol * |other|."""
     _tensor(input, "allclose")
     _tensor(other, "allclose", "other", 2)
     close = functions.isclose(
-        input.detach(), other.detach(), rtol=rtol, atol=atol, equal_nan=equal_nan  # type: ignore[attr-defined]
+        input.detach(), other.detach(), rtol=rtol, atol=atol, equal_nan=equal_nan
     )
     return bool(close.all())
 

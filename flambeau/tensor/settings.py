@@ -69,9 +69,7 @@ def get_num_interop_threads() -> int:
 def set_flush_denormal(mode: bool) -> bool:
     """Whether results too small for normal numbers become 0. What was recorded keeps its mode."""
     if not isinstance(mode, bool):
-        raise TypeError(
-            f"flush_denormal expects a bool, but got {type(mode).__name__}"
-        )
+        raise TypeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")
     stream.flush_all("set_flush_denormal")
     run.FLUSH_DENORMALS[0] = mode
     return True
@@ -144,7 +142,7 @@ def is_warn_always_enabled() -> bool:
     return _Remembered.warns_always
 
 
-def compile(model: Any = None, **options: Any) -> Any:  # noqa: A001 - torch's name
+def compile(model: Any = None, **options: Any) -> Any:
     """The model itself: operators are fused and compiled without being asked."""
     if model is None:
 

@@ -19,10 +19,10 @@ from flambeau.engine.storage import new_storage
 from flambeau.tensor.tensor import Tensor, new_tensor
 
 _READ_ONLY = (
-    "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This "
-    "means writing to this tensor will result in undefined behavior. You may want to copy the array "
-    "to protect its data or make it writable before converting it to a tensor. This type of warning "
-    "will be suppressed for the rest of this program."
+    "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. "
+    "This means writing to this tensor will result in undefined behavior. You may want to copy the "
+    "array to protect its data or make it writable before converting it to a tensor. This type of "
+    "warning will be suppressed for the rest of this program."
 )
 
 
@@ -100,9 +100,7 @@ def frombuffer(
     """1-D tensor over the memory of an object with the buffer protocol."""
     view = memoryview(buffer)
     if not view.nbytes:
-        raise ValueError(
-            f"both buffer length ({view.nbytes}) and count ({count}) must not be 0"
-        )
+        raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
     if not 0 <= offset < view.nbytes:
         raise ValueError(
             f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
@@ -125,8 +123,8 @@ def frombuffer(
         warnings.warn(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
             "This means you can write to the underlying (supposedly non-writable) buffer using the "
-            "tensor. You may want to copy the buffer to protect its data or make it writable before "
-            "converting it to a tensor. This type of warning will be suppressed for the rest of "
+            "tensor. You may want to copy the buffer to protect its data or make it writable "
+            "before converting it to a tensor. This type of warning will be suppressed for the rest of "
             "this program.",
             stacklevel=2,
         )
@@ -148,5 +146,3 @@ def _address_of_readonly(view: memoryview) -> int:
 
     found: int = np.frombuffer(view, np.uint8).__array_interface__["data"][0]
     return found
-
-

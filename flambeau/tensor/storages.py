@@ -110,10 +110,10 @@ class TypedStorage:
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return self.tolist()[place]
-        return self._whole()[place].item()  # type: ignore[index]
+        return self._whole()[place].item()
 
     def __setitem__(self, place: Any, value: Any) -> None:
-        self._whole()[place] = value  # type: ignore[index]
+        self._whole()[place] = value
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
@@ -127,8 +127,8 @@ class TypedStorage:
     def __repr__(self) -> str:
         lines = "\n".join(f" {each}" for each in self.tolist())
         return (
-            f"{lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size "
-            f"{len(self)}]"
+            f"{lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of "
+            f"size {len(self)}]"
         )
 
 
@@ -161,17 +161,12 @@ def reinterpreted(self: Tensor, element: dtype) -> Tensor:
         raise RuntimeError("self.size(-1) must be divisible by the sizes of the two dtypes")
     shape, strides, offset = list(given.shape), list(given.strides), self._offset
     old, new = given.itemsize, element.itemsize
+    change = f"to view {_name(given.dtype)} as {_name(element)} (different element sizes)"
     if old != new:
         if not shape:
-            raise RuntimeError(
-                f"self.dim() cannot be 0 to view {_name(given.dtype)} as {_name(element)} (different "
-                "element sizes)"
-            )
+            raise RuntimeError(f"self.dim() cannot be 0 {change}")
         if strides[-1] != 1 and shape[-1] != 1:
-            raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {_name(given.dtype)} as {_name(element)} (different element "
-                "sizes), but got " + str(strides[-1])
-            )
+            raise RuntimeError(f"self.stride(-1) must be 1 {change}, but got {strides[-1]}")
         if old > new:
             factor = old // new
             shape[-1] *= factor
@@ -183,8 +178,7 @@ def reinterpreted(self: Tensor, element: dtype) -> Tensor:
             for what, value in (("size(-1)", shape[-1]), ("storage_offset()", offset)):
                 if value % factor:
                     raise RuntimeError(
-                        f"self.{what} must be divisible by {factor} to view {_name(given.dtype)} as "
-                        f"{_name(element)} (different element sizes), but got {value}"
+                        f"self.{what} must be divisible by {factor} {change}, but got {value}"
                     )
             shape[-1] //= factor
             strides = [stride // factor for stride in strides]

@@ -5,6 +5,8 @@ Keeps     a case is one line: statements, then an expression; names: torch, np, 
 Touches   nothing.
 Not here  recording (record_tensor.py), comparing (tests/tensor/test_cases.py)."""
 
+# ruff: noqa: E501 - a line is a case
+
 from __future__ import annotations
 
 import copy

@@ -17,7 +17,8 @@ RECORDED = json.loads((FOLDER / "tensor.json").read_text())
 
 def cases_module() -> Any:
     where = importlib.util.spec_from_file_location("tensor_cases", FOLDER / "tensor_cases.py")
-    assert where is not None and where.loader is not None
+    assert where is not None
+    assert where.loader is not None
     module = importlib.util.module_from_spec(where)
     where.loader.exec_module(module)
     return module
