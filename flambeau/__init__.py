@@ -47,31 +47,31 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.creation": (
         "as_tensor", "asarray", "empty", "empty_strided",
     ),
-    "flambeau.tensor.fills": (
+    "flambeau.tensor.public.fills": (
         "arange", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones",
         "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
     ),
     "flambeau.tensor.sharing": ("from_numpy", "frombuffer"),
-    "flambeau.tensor.queries": (
+    "flambeau.tensor.public.queries": (
         "allclose", "can_cast", "equal", "finfo", "get_default_dtype", "iinfo", "is_complex",
         "is_floating_point", "is_nonzero", "is_tensor", "numel", "is_signed", "promote_types",
         "result_type", "set_default_dtype", "typename", "broadcast_shapes", "broadcast_tensors", "is_storage",
         "is_same_size", "set_default_device", "get_default_device", "is_inference",
     ),
-    "flambeau.tensor.forms": (
+    "flambeau.tensor.public.forms": (
         "argwhere", "chunk", "einsum", "masked_select", "max", "meshgrid", "min", "nonzero",
         "norm", "reshape", "split", "std", "var", "where",
     ),
-    "flambeau.tensor.composed": (
+    "flambeau.tensor.public.composed": (
         "argsort", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "cartesian_prod",
         "column_stack", "combinations", "diag", "diag_embed", "diagflat", "diff", "dsplit",
         "dstack", "fliplr", "flipud", "hsplit", "inner", "isin", "kron", "msort",
         "repeat_interleave", "rot90", "take_along_dim", "tensordot", "trace", "trapezoid",
         "tril_indices", "triu_indices", "vsplit",
     ),
-    "flambeau.tensor.distinct": ("unique", "unique_consecutive"),
-    "flambeau.tensor.members": ("from_dlpack", "conj", "real", "resolve_conj", "resolve_neg"),
-    "flambeau.tensor.printing": ("get_printoptions", "printoptions", "set_printoptions"),
+    "flambeau.tensor.public.distinct": ("unique", "unique_consecutive"),
+    "flambeau.tensor.public.members": ("from_dlpack", "conj", "real", "resolve_conj", "resolve_neg"),
+    "flambeau.tensor.public.printing": ("get_printoptions", "printoptions", "set_printoptions"),
     "flambeau.random": (
         "Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed",
         "set_rng_state",
@@ -84,7 +84,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
         "set_grad_enabled",
     ),
-    "flambeau.tensor.settings": (
+    "flambeau.tensor.public.settings": (
         "are_deterministic_algorithms_enabled", "compile", "get_deterministic_debug_mode",
         "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled",
         "is_warn_always_enabled",
@@ -92,11 +92,11 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads",
         "set_num_threads", "use_deterministic_algorithms", "set_warn_always",
     ),
-    "flambeau.tensor.legacy": (
+    "flambeau.tensor.public.legacy": (
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
         "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
     ),
-    "flambeau.tensor.formats": (
+    "flambeau.tensor.public.formats": (
         "channels_last", "channels_last_3d", "contiguous_format", "memory_format",
         "preserve_format", "strided", "layout", "sparse_coo",
     ),

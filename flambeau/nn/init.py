@@ -97,7 +97,7 @@ def eye_(tensor: Any) -> Any:
     """Fill a matrix with the identity."""
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    from flambeau.tensor import fills
+    from flambeau.tensor.public import fills
 
     with no_grad():
         tensor.copy_(fills.eye(*tensor.shape, dtype=tensor.dtype))

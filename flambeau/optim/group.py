@@ -11,7 +11,8 @@ from typing import Any
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.base.errors import helped
 from flambeau.optim.state import ParameterState
-from flambeau.tensor import Tensor, fills
+from flambeau.tensor import Tensor
+from flambeau.tensor.public import fills
 
 
 def number(value: Any) -> Any:

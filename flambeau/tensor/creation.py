@@ -454,7 +454,7 @@ def legacy_tensor(cls: Any, *arguments: Any, **named: Any) -> Tensor:
             return data.detach()  # type: ignore[no-any-return]
         if type(data).__name__ == "Size":
             return empty(*data, dtype=element, device=where)
-        from flambeau.tensor import legacy
+        from flambeau.tensor.public import legacy
 
         return legacy.legacy(element, arguments, where)
     return empty(*(arguments or (0,)), dtype=element, device=where)

@@ -16,13 +16,12 @@ from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
 from flambeau.tensor.inplace import call_inplace
 
-
 # Written by hand over operators of the same names: the hand-written one is meant.
 _WRITTEN = {
     **dict.fromkeys(
         ("arange", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones",
          "ones_like", "zeros", "zeros_like"),
-        "flambeau.tensor.fills",
+        "flambeau.tensor.public.fills",
     ),
     **dict.fromkeys(("empty", "empty_strided"), "flambeau.tensor.creation"),
     "is_grad_enabled": "flambeau.gradients.modes",  # asked by gradients with a fused first order

@@ -18,7 +18,7 @@ from flambeau.gradients import members, saved, tensor_methods
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
-from flambeau.tensor.late_methods import LATE
+from flambeau.tensor.public.late_methods import LATE
 from flambeau.tensor.tensor import Size, Tensor
 
 
@@ -254,13 +254,13 @@ def _mT(self: Tensor) -> Tensor:
 
 
 def _memory_layout(self: Tensor) -> Any:
-    from flambeau.tensor import formats
+    from flambeau.tensor.public import formats
 
     return formats.strided
 
 
 def _real(self: Tensor) -> Tensor:
-    from flambeau.tensor import members as others
+    from flambeau.tensor.public import members as others
 
     return others.real(self)
 

@@ -1,10 +1,10 @@
-"""Records how torch prints tensors, as the data of tests/tensor/test_printing.py.
+"""Records how torch prints tensors, as the data of tests/tensor/public/test_printing.py.
 
     python tests/recorded/record_printing.py        (with torch 2.13 installed)
 
 Keeps     a case is an expression over the name `torch`, and the options it is printed with.
 Touches   torch; writes printing.json beside this file.
-Not here  the comparison (tests/tensor/test_printing.py)."""
+Not here  the comparison (tests/tensor/public/test_printing.py)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,44 @@ from pathlib import Path
 import torch
 
 NUMBERS = (
-    "[1.0, 2.0]", "[1.5, 2.25]", "[1e-5, 1.0]", "[1e5, 1.0]", "[1e9, 2e9]", "[0.0, 0.0]",
-    "[1.0, float('nan')]", "[1.5, float('inf'), -float('inf')]", "[float('nan')]", "[-0.0, 0.5]",
-    "[1234567.0]", "[99999999.0, 1.0]", "[1e8]", "[100000001.0]", "[0.1, 1000.0]", "[-1e-7]",
-    "[1e-45, 1.0]", "[3.0, float('nan'), 1e10]", "[1e-3, 1e3]", "[123.456, -7.0]", "3.14159",
-    "-1e-9", "7", "True", "[True, False]", "[1, -200, 30]", "[]", "[[]]", "[[], []]",
-    "[[1.0], [2.5]]", "[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]", "[1 + 2j, -3.5j]", "1j",
-    "[[1.5 - 2j, float('nan')]]", "[2**40]", "[1e38, -1e-38]", "[9.99999]", "[0.00009999]",
+    "[1.0, 2.0]",
+    "[1.5, 2.25]",
+    "[1e-5, 1.0]",
+    "[1e5, 1.0]",
+    "[1e9, 2e9]",
+    "[0.0, 0.0]",
+    "[1.0, float('nan')]",
+    "[1.5, float('inf'), -float('inf')]",
+    "[float('nan')]",
+    "[-0.0, 0.5]",
+    "[1234567.0]",
+    "[99999999.0, 1.0]",
+    "[1e8]",
+    "[100000001.0]",
+    "[0.1, 1000.0]",
+    "[-1e-7]",
+    "[1e-45, 1.0]",
+    "[3.0, float('nan'), 1e10]",
+    "[1e-3, 1e3]",
+    "[123.456, -7.0]",
+    "3.14159",
+    "-1e-9",
+    "7",
+    "True",
+    "[True, False]",
+    "[1, -200, 30]",
+    "[]",
+    "[[]]",
+    "[[], []]",
+    "[[1.0], [2.5]]",
+    "[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]",
+    "[1 + 2j, -3.5j]",
+    "1j",
+    "[[1.5 - 2j, float('nan')]]",
+    "[2**40]",
+    "[1e38, -1e-38]",
+    "[9.99999]",
+    "[0.00009999]",
 )
 DTYPES = ("float64", "float16", "bfloat16", "int32", "uint8", "bool", "complex128")
 EXPRESSIONS = (

@@ -4,7 +4,7 @@
 
 Keeps     repr of the result, or the exception's class and first line.
 Touches   torch; writes tensor.json beside this file.
-Not here  the comparison (tests/tensor/test_cases.py)."""
+Not here  the comparison (tests/tensor/test_recorded.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from tensor_cases import GROUPS, outcome
 
 def main() -> None:
     """Write the file."""
-    made = {name: [[case, outcome(case, torch)] for case in cases] for name, cases in GROUPS.items()}
+    made = {
+        name: [[case, outcome(case, torch)] for case in cases] for name, cases in GROUPS.items()
+    }
     path = Path(__file__).with_name("tensor.json")
     path.write_text(json.dumps(made, indent=0) + "\n")
 

@@ -3,7 +3,7 @@
 Keeps     a case is one line: statements, then an expression; names: torch, np, copy, pickle and
           the tensors of SETUP, made anew for each case.
 Touches   nothing.
-Not here  recording (record_tensor.py), comparing (tests/tensor/test_cases.py)."""
+Not here  recording (record_tensor.py), comparing (tests/tensor/test_recorded.py)."""
 
 # ruff: noqa: E501 - a line is a case
 

@@ -11,7 +11,7 @@ import pytest
 
 import flambeau as torch
 
-RECORDED = Path(__file__).parents[1] / "recorded" / "printing.json"
+RECORDED = Path(__file__).parents[2] / "recorded" / "printing.json"
 CASES = json.loads(RECORDED.read_text())
 
 

@@ -184,7 +184,7 @@ def is_tensor(obj: Any) -> bool:
 
 def is_storage(obj: Any) -> bool:
     """Whether the object is a storage."""
-    from flambeau.tensor import storages
+    from flambeau.tensor.public import storages
 
     return isinstance(obj, (storages.TypedStorage, storages.UntypedStorage))
 
@@ -281,7 +281,7 @@ def get_default_device() -> Device:
 
 def set_default_device(device: Any) -> None:
     """Choose the device of tensors made without one; None: the CPU."""
-    from flambeau.tensor import fills
+    from flambeau.tensor.public import fills
 
     fills._LAYOUTS.clear()
     creation.DEFAULT_DEVICE[0] = CPU if device is None else creation.chosen_device(device)

@@ -117,7 +117,7 @@ def set_(
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False, **named: Any) -> Any:
     """The old type's name; with a type or dtype, the tensor converted to it."""
-    from flambeau.tensor import legacy, queries
+    from flambeau.tensor.public import legacy, queries
 
     if dtype is None:
         return queries.type_name(self)
@@ -134,7 +134,7 @@ def view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     if len(shape) == 1:
         first = shape[0]
         if first.__class__ is dtype:
-            from flambeau.tensor import storages
+            from flambeau.tensor.public import storages
 
             return storages.reinterpreted(self, first)
         if isinstance(first, (tuple, list)):

@@ -16,17 +16,17 @@ LATE: Final[dict[str, dict[str, str]]] = {
             "cauchy_", "log_normal_", "bernoulli", "multinomial",
         )
     },
-    "tensor.fills": {
+    "tensor.public.fills": {
         name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
     },
-    "tensor.printing": {"__repr__": "repr_of", "__format__": "format_of"},
+    "tensor.public.printing": {"__repr__": "repr_of", "__format__": "format_of"},
     "tensor.indexing": {"__getitem__": "getitem", "__setitem__": "setitem"},
-    "tensor.forms": {
+    "tensor.public.forms": {
         "max": "max", "min": "min", "where": "where_method", "nonzero": "nonzero",
         "argwhere": "argwhere", "masked_select": "masked_select", "std": "std", "var": "var",
         "norm": "norm",
     },
-    "tensor.composed": {
+    "tensor.public.composed": {
         name: name
         for name in (
             "argsort", "diag", "diag_embed", "diagflat", "diff", "dsplit", "expand_as", "fliplr",
@@ -34,12 +34,12 @@ LATE: Final[dict[str, dict[str, str]]] = {
             "rot90", "sum_to_size", "take_along_dim", "trace", "view_as", "vsplit",
         )
     },
-    "tensor.distinct": {"unique": "unique", "unique_consecutive": "unique_consecutive"},
-    "tensor.queries": {
+    "tensor.public.distinct": {"unique": "unique", "unique_consecutive": "unique_consecutive"},
+    "tensor.public.queries": {
         name: name for name in ("allclose", "equal", "is_inference", "is_nonzero", "is_same_size")
     },
-    "tensor.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
-    "tensor.members": {
+    "tensor.public.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
+    "tensor.public.members": {
         **{
             name: name
             for name in (

@@ -10,7 +10,8 @@ import itertools
 from typing import Any
 
 from flambeau.base import dtypes, shapes
-from flambeau.tensor import creation, fills, functions
+from flambeau.tensor import creation, functions
+from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Tensor
 
 
@@ -362,7 +363,7 @@ def repeat_interleave(
 
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Every combination of one element from each vector, a row each."""
-    from flambeau.tensor import forms
+    from flambeau.tensor.public import forms
 
     vectors = _listed(tensors)
     if len(vectors) == 1:

@@ -1,0 +1,1 @@
+"""What torch has under its own name or on Tensor, beyond what operators become by themselves."""
