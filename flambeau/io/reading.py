@@ -1,0 +1,208 @@
+"""torch.load: PyTorch's zip archives, through a closed list of types.
+
+Keeps     no code of a file's is ever run: only the types and functions named here are made. A file
+          that is not whole raises before anything is returned.
+Touches   tensor, zipfile, pickle's opcodes through a restricted unpickler.
+Not here  writing (writing.py).
+Source    PyTorch's serialization format, version 3."""
+
+from __future__ import annotations
+
+import collections
+import io
+import os
+import pickle
+import zipfile
+from collections.abc import Callable
+from typing import Any, Final
+
+from flambeau.base import dtypes, layout as layouts
+from flambeau.base.devices import device
+from flambeau.base.errors import helped
+from flambeau.io.storage_types import DTYPES
+from flambeau.nn.parameter import Parameter
+from flambeau.tensor import Size, Tensor, creation
+from flambeau.tensor.tensor import new_tensor
+
+
+class _StorageType:
+    """A storage class of PyTorch's, by its dtype."""
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+
+
+def _rebuild_tensor(
+    storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool = False,
+    hooks: Any = None, metadata: Any = None,
+) -> Tensor:  # fmt: skip
+    element, made = storage
+    given = layouts.layout(tuple(size), tuple(stride), element)
+    needed = (offset + given.span) * element.itemsize
+    if given.n_elements and (given.low < 0 or offset < 0 or needed > made.n_bytes):
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+            f"itemsize {element.itemsize} requiring a storage size of {needed} are out of bounds "
+            f"for storage of size {made.n_bytes}"
+        )
+    tensor = new_tensor(made, given)
+    if offset:
+        from flambeau.engine.view import UNPLACED
+
+        tensor._offset = offset
+        tensor._place = UNPLACED
+    if requires_grad:
+        tensor.requires_grad_(True)
+    return tensor
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any = None) -> Parameter:
+    return Parameter(data, requires_grad)  # type: ignore[no-any-return]
+
+
+def _rebuild_parameter_with_state(
+    data: Tensor, requires_grad: bool, hooks: Any, state: Any
+) -> Parameter:
+    return _rebuild_parameter(data, requires_grad)
+
+
+_ALLOWED: Final[dict[tuple[str, str], Any]] = {
+    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
+    ("torch._utils", "_rebuild_tensor"): _rebuild_tensor,
+    ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter_with_state,
+    ("torch.nn.parameter", "Parameter"): Parameter,
+    ("torch", "Size"): lambda size=(): Size(tuple(size)),
+    ("torch", "device"): device,
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("collections", "defaultdict"): collections.defaultdict,
+    ("collections", "Counter"): collections.Counter,
+    ("builtins", "set"): set,
+    ("builtins", "frozenset"): frozenset,
+    ("builtins", "complex"): complex,
+    ("builtins", "bytearray"): bytearray,
+    ("builtins", "slice"): slice,
+    ("builtins", "int"): int,
+    ("builtins", "float"): float,
+    ("builtins", "dict"): dict,
+    ("builtins", "list"): list,
+    ("__builtin__", "set"): set,
+    **{("torch", each.name): each for each in dtypes.ALL},
+    **{("torch", name): _StorageType(element) for name, element in DTYPES.items()},
+    ("torch.storage", "UntypedStorage"): _StorageType(dtypes.uint8),
+    ("torch", "UntypedStorage"): _StorageType(dtypes.uint8),
+}  # fmt: skip
+_NUMPY: Final = {
+    ("numpy", "dtype"), ("numpy._core.multiarray", "scalar"), ("numpy.core.multiarray", "scalar"),
+}  # fmt: skip
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes what is on the list and nothing else."""
+
+    def __init__(self, file: Any, storage: Callable[[Any, str, int], Any]) -> None:
+        super().__init__(file, encoding="utf-8")
+        self._storage = storage
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The object a name stands for, if it is on the list."""
+        found = _ALLOWED.get((module, name))
+        if found is not None:
+            return found
+        if (module, name) in _NUMPY:
+            import importlib
+
+            return getattr(importlib.import_module(module.replace("numpy.core", "numpy._core")), name)
+        raise pickle.UnpicklingError(
+            helped(
+                "Weights only load failed. This file can still be loaded, to do so you have two "
+                "options, do those steps only if you trust the source of the checkpoint.",
+                given=f"the file asks for {module}.{name}",
+                expected="tensors, parameters, numbers, text, lists, tuples, dicts and sets",
+                fix="save the state_dict() of a module instead of the module",
+            )
+        )
+
+    def persistent_load(self, pid: Any) -> Any:
+        """A storage by its key."""
+        if not isinstance(pid, tuple) or len(pid) != 5 or pid[0] != "storage":
+            raise pickle.UnpicklingError(f"unknown persistent id {pid!r}")
+        _, kind, key, _, count = pid
+        if not isinstance(kind, _StorageType):
+            raise pickle.UnpicklingError(f"unknown type of storage {kind!r}")
+        return self._storage(kind.element, str(key), int(count))
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read what torch.save (or `save`) wrote: tensors, state dicts and plain Python objects.
+
+    f        a path, or a readable, seekable object
+    Raises   FileNotFoundError; RuntimeError: not a whole archive; pickle.UnpicklingError: the file
+             asks for a type that is not on the list.
+    """
+    if map_location is not None and not callable(map_location) and not isinstance(map_location, dict):
+        creation.chosen_device(map_location)
+    if hasattr(f, "read"):
+        return _load_archive(f)
+    with open(os.fspath(f), "rb") as file:
+        return _load_archive(file)
+
+
+def _load_archive(file: Any) -> Any:
+    try:
+        archive = zipfile.ZipFile(file)
+    except zipfile.BadZipFile as error:
+        raise RuntimeError(
+            helped(
+                "PytorchStreamReader failed reading zip archive: failed finding central directory",
+                given=str(error),
+                expected="a whole file written by torch.save in its zip format",
+            )
+        ) from None
+    with archive:
+        names = archive.namelist()
+        pickles = [name for name in names if name.endswith("/data.pkl") or name == "data.pkl"]
+        if not pickles:
+            raise RuntimeError(
+                "PytorchStreamReader failed locating file data.pkl: file not found"
+            )
+        prefix = pickles[0].removesuffix("data.pkl")
+        storages: dict[str, Any] = {}
+
+        def storage(element: Any, key: str, count: int) -> Any:
+            if key not in storages:
+                raw = _read(archive, f"{prefix}data/{key}")
+                if len(raw) < count * element.itemsize:
+                    raise RuntimeError(
+                        f"PytorchStreamReader failed reading file data/{key}: file read failed"
+                    )
+                flat = creation.from_bytes(raw, (len(raw),), dtypes.uint8)
+                storages[key] = flat._storage
+            return element, storages[key]
+
+        unpickler = _Unpickler(io.BytesIO(_read(archive, pickles[0])), storage)
+        try:
+            return unpickler.load()
+        except (EOFError, IndexError, AttributeError, TypeError, ValueError) as error:
+            raise pickle.UnpicklingError(f"the file's pickle is damaged: {error}") from None
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    try:
+        return archive.read(name)
+    except KeyError:
+        raise RuntimeError(
+            f"PytorchStreamReader failed locating file {name.partition('/')[2]}: file not found"
+        ) from None
+    except (zipfile.BadZipFile, EOFError, OSError) as error:
+        raise RuntimeError(
+            f"PytorchStreamReader failed reading file {name.partition('/')[2]}: {error}"
+        ) from None
