@@ -66,6 +66,12 @@ def _rebuild_parameter_with_state(
     return _rebuild_parameter(data, requires_grad)
 
 
+def _encoded(text: str, encoding: str = "latin1") -> bytes:
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(f"bytes in the encoding {encoding!r}")
+    return text.encode("latin1")
+
+
 _ALLOWED: Final[dict[tuple[str, str], Any]] = {
     ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
     ("torch._utils", "_rebuild_tensor"): _rebuild_tensor,
@@ -77,6 +83,8 @@ _ALLOWED: Final[dict[tuple[str, str], Any]] = {
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("collections", "defaultdict"): collections.defaultdict,
     ("collections", "Counter"): collections.Counter,
+    # How protocol 2 writes bytes.
+    ("_codecs", "encode"): _encoded,
     ("builtins", "set"): set,
     ("builtins", "frozenset"): frozenset,
     ("builtins", "complex"): complex,
