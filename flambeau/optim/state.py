@@ -1,66 +1,88 @@
 """What an optimizer knows of one parameter.
 
-Keeps     the number of steps is a Python number inside and a float32 tensor to whoever looks, as
-          in torch: counting costs no record.
+Keeps     the number of steps, and other single numbers, are Python numbers inside and tensors to
+          whoever looks, as in torch: counting costs no record.
 Touches   tensor.creation.
 Not here  the optimizers."""
 
 from __future__ import annotations
 
+import ctypes
 import sys
-from typing import Any
+from typing import Any, Final
 
+from flambeau.base import dtypes, promotion
 from flambeau.tensor import Tensor, creation
 
-STEP = "step"
+STEP: Final = "step"
+NUMBERS: Final = frozenset((STEP, "eta", "mu", "mu_product"))
 # References to a tensor that only the dict and the look at it hold.
-_UNSEEN = 3
+_UNSEEN: Final = 3
 
 
-def _as_tensor(count: float) -> Tensor:
-    return creation.tensor(float(count))
+def _number_dtype() -> Any:
+    """torch keeps such numbers in float32, or in float64 where that is the default."""
+    default = promotion.default_dtype()
+    return default if default is dtypes.float64 else dtypes.float32
+
+
+def _as_tensor(value: float) -> Tensor:
+    return creation.tensor(float(value), dtype=_number_dtype())
 
 
 class ParameterState(dict[str, Any]):
-    """A dict whose "step" is a tensor when it is looked at. Once it was, the tensor counts, until
-    nobody holds it any more."""
+    """A dict whose single numbers are tensors when they are looked at. Once one was, the tensor
+    counts, until nobody holds it any more."""
 
     __slots__ = ()
+
+    def number(self, key: str) -> float:
+        """The value of a number."""
+        held = dict.__getitem__(self, key)
+        return held.item() if isinstance(held, Tensor) else held  # type: ignore[no-any-return]
+
+    def hold(self, key: str, value: float) -> float:
+        """Change a number; returns it as it is kept, rounded."""
+        if _number_dtype() is dtypes.float32:
+            value = ctypes.c_float(value).value
+        held = dict.get(self, key)
+        if isinstance(held, Tensor) and sys.getrefcount(held) > _UNSEEN:
+            held.fill_(value)
+        else:
+            dict.__setitem__(self, key, value)
+        return value
 
     def advance(self) -> float:
         """One step more; returns the number."""
         held = dict.get(self, STEP, 0)
-        if isinstance(held, Tensor):
-            count = held.item() + 1
-            if sys.getrefcount(held) <= _UNSEEN:
-                dict.__setitem__(self, STEP, count)
-            else:
-                held.fill_(count)
-            return float(count)
-        dict.__setitem__(self, STEP, held + 1)
-        return held + 1  # type: ignore[no-any-return]
+        if type(held) is int:
+            dict.__setitem__(self, STEP, held + 1)
+            return held + 1
+        return self.hold(STEP, self.number(STEP) + 1)
 
     def __getitem__(self, key: str) -> Any:
         value = dict.__getitem__(self, key)
-        if key == STEP and not isinstance(value, Tensor):
+        if key in NUMBERS and not isinstance(value, Tensor):
             value = _as_tensor(value)
-            dict.__setitem__(self, STEP, value)
+            dict.__setitem__(self, key, value)
         return value
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, or `default`."""
         return self[key] if key in self else default
 
+    def _shown(self) -> None:
+        for key in NUMBERS & self.keys():
+            self[key]
+
     def items(self) -> Any:
         """(key, value) pairs."""
-        if STEP in self:
-            self[STEP]
+        self._shown()
         return dict.items(self)
 
     def values(self) -> Any:
         """The values."""
-        if STEP in self:
-            self[STEP]
+        self._shown()
         return dict.values(self)
 
     def __repr__(self) -> str:
@@ -71,9 +93,7 @@ class ParameterState(dict[str, Any]):
 
     def copy(self) -> Any:
         """A copy."""
-        made = ParameterState()
-        made.update(dict.items(self))
-        return made
+        return _rebuilt(dict(dict.items(self)))
 
 
 def _rebuilt(values: dict[str, Any]) -> ParameterState:
@@ -86,7 +106,7 @@ def plain(value: Any) -> Any:
     """The state as a dict of torch's kind, for state_dict()."""
     if not isinstance(value, ParameterState):
         return value
-    made = dict(dict.items(value))
-    if STEP in made and not isinstance(made[STEP], Tensor):
-        made[STEP] = _as_tensor(made[STEP])
-    return made
+    return {
+        key: each if key not in NUMBERS or isinstance(each, Tensor) else _as_tensor(each)
+        for key, each in dict.items(value)
+    }

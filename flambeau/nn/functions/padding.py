@@ -35,7 +35,16 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
         dim = input.dim() - 1 - number
         before, after = sides[2 * number : 2 * number + 2]
         if before or after:
-            places = _places(mode, input.shape[dim], before, after, dim)
+            if mode == "reflect" and max(before, after) >= input.shape[dim]:
+                raise RuntimeError(
+                    helped(
+                        "Argument #4: Padding size should be less than the corresponding input "
+                        f"dimension, but got: padding ({before}, {after}) at dimension {dim} of "
+                        f"input {list(input.shape)}",
+                        expected=f"at most {input.shape[dim] - 1} at each end",
+                    )
+                )
+            places = _places(mode, input.shape[dim], before, after)
             input = t.index_select(input, dim, places)
     return input
 
@@ -49,17 +58,10 @@ def _check_dims(input: Any, sides: list[int], mode: str) -> None:
 
 
 @lru_cache(maxsize=256)
-def _places(mode: str, size: int, before: int, after: int, dim: int) -> Any:
+def _places(mode: str, size: int, before: int, after: int) -> Any:
     """Where each place of the padded dim comes from."""
     from flambeau.tensor import creation
 
-    if mode == "reflect" and (before >= size or after >= size):
-        raise RuntimeError(
-            helped(
-                "Argument #4: Padding size should be less than the corresponding input dimension, "
-                f"but got: padding ({before}, {after}) at dimension {dim} of input of size {size}"
-            )
-        )
     if mode == "circular" and (before > size or after > size):
         raise RuntimeError("Padding value causes wrapping around more than once.")
     places = []

@@ -1,0 +1,87 @@
+"""Adagrad (Duchi et al., 2011).
+
+Keeps     sums start at initial_accumulator_value when the optimizer is made, as torch's.
+Touches   ops.update through update.py.
+Not here  the arithmetic (ops.update.optimizers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.optim import group as groups
+from flambeau.optim.each import check_numbers
+from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.update import update
+from flambeau.tensor import fills
+
+_item = dict.__getitem__
+
+
+class Adagrad(Optimizer):
+    """Steps divided by the root of the sum of all squared gradients."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+        maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        groups.check_rate(lr)
+        check_numbers(
+            lr_decay=(lr_decay, "lr_decay"), weight_decay=(weight_decay, "weight_decay"),
+            initial=(initial_accumulator_value, "initial_accumulator_value"),
+            eps=(eps, "epsilon"),
+        )  # fmt: skip
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        groups.check_flags(defaults)
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                self._start(parameter)
+
+    def _start(self, parameter: Any) -> Any:
+        state = groups.counted_state(self, parameter)
+        if not state:
+            state["step"] = 0
+            state["sum"] = fills.full_like(
+                parameter, self.defaults["initial_accumulator_value"], requires_grad=False
+            )
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name in ("maximize", "differentiable"):
+                group.setdefault(name, False)
+            group.setdefault("foreach", None)
+            group.setdefault("fused", None)
+
+    def share_memory(self) -> None:
+        """Move the sums to shared memory."""
+        for state in self.state.values():
+            state["sum"].share_memory_()
+
+    def step(self, closure: Any = None) -> Any:
+        """Update the parameters once; returns the closure's loss."""
+        loss = groups.closed(closure)
+        for group in self.param_groups:
+            groups.check_group(group)
+            by_count: dict[float, tuple[list[Any], ...]] = {}
+            for parameter in group["params"]:
+                if parameter._grad is None:
+                    continue
+                state = self._start(parameter)
+                lists = by_count.setdefault(state.advance(), ([], [], []))
+                lists[0].append(parameter)
+                lists[1].append(parameter._grad)
+                lists[2].append(_item(state, "sum"))
+            lr, decay = groups.number(group["lr"]), group["lr_decay"]
+            for count, lists in by_count.items():
+                update("adagrad_update")(
+                    lists, step_size=lr / (1 + (count - 1) * decay), eps=group["eps"],
+                    weight_decay=group["weight_decay"], maximize=group["maximize"],
+                )  # fmt: skip
+        return loss

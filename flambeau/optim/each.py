@@ -1,0 +1,78 @@
+"""Optimizers that update one parameter after the other with recorded operators.
+
+Keeps     the same order of operations as torch's single-tensor code; the fuser makes kernels of it.
+Touches   optimizer.py, group.py.
+Not here  optimizers with an operator of their own (sgd.py, adam.py, rmsprop.py, adagrad.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.autograd.grad_mode import no_grad
+from flambeau.optim import group as groups
+from flambeau.optim.optimizer import Optimizer
+
+
+class EachParameter(Optimizer):
+    """`start` makes the state of a new parameter, `update` changes one parameter."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name in ("maximize", "capturable", "differentiable"):
+                group.setdefault(name, False)
+            group.setdefault("foreach", None)
+
+    def step(self, closure: Any = None) -> Any:
+        """Update the parameters once; returns the closure's loss."""
+        loss = groups.closed(closure)
+        with no_grad():
+            for group in self.param_groups:
+                groups.check_group(group)
+                for parameter in group["params"]:
+                    gradient = parameter._grad
+                    if gradient is None:
+                        continue
+                    state = groups.counted_state(self, parameter)
+                    if not state:
+                        state["step"] = 0
+                        self.start(state, parameter, group)
+                    if group["maximize"]:
+                        gradient = -gradient
+                    self.update(parameter, gradient, state, group, state.advance())
+        return loss
+
+    def start(self, state: Any, parameter: Any, group: dict[str, Any]) -> None:
+        """Put zeros and the like into a new state."""
+        raise NotImplementedError
+
+    def update(
+        self, parameter: Any, gradient: Any, state: Any, group: dict[str, Any], count: float
+    ) -> None:
+        """One parameter's step, the `count`-th."""
+        raise NotImplementedError
+
+
+def decayed(parameter: Any, gradient: Any, group: dict[str, Any]) -> Any:
+    """The gradient with weight decay, or the parameter shrunk where that is decoupled."""
+    decay = group["weight_decay"]
+    if decay == 0:
+        return gradient
+    if group.get("decoupled_weight_decay"):
+        parameter.mul_(1 - groups.number(group["lr"]) * decay)
+        return gradient
+    return gradient.add(parameter, alpha=decay)
+
+
+def check_betas(betas: Any) -> None:
+    """Refuse betas outside [0, 1)."""
+    for index in (0, 1):
+        if not 0.0 <= betas[index] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")
+
+
+def check_numbers(**settings: Any) -> None:
+    """Refuse numbers below zero: name -> (value, torch's word for it)."""
+    for value, name in settings.values():
+        if not 0.0 <= value:
+            raise ValueError(f"Invalid {name} value: {value}")

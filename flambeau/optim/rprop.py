@@ -1,0 +1,50 @@
+"""Rprop (Riedmiller and Braun, 1993): steps from the signs of gradients alone.
+
+Keeps     torch's order of operations.
+Touches   each.py.
+Not here  what all optimizers share (optimizer.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.optim import group as groups
+from flambeau.optim.each import EachParameter
+from flambeau.tensor import fills
+from flambeau.tensor import functions as t
+
+
+class Rprop(EachParameter):
+    """Steps that grow while the gradient keeps its sign and shrink when it changes."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
+        foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        groups.check_rate(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def start(self, state: Any, parameter: Any, group: dict[str, Any]) -> None:
+        state["prev"] = groups.zeros_of(parameter)
+        state["step_size"] = fills.full_like(
+            parameter, groups.number(group["lr"]), requires_grad=False
+        )
+
+    def update(
+        self, parameter: Any, gradient: Any, state: Any, group: dict[str, Any], count: float
+    ) -> None:
+        smaller, larger = group["etas"]
+        lowest, highest = group["step_sizes"]
+        agreement = gradient.mul(state["prev"]).sign()
+        factor = t.where(agreement > 0, larger, t.where(agreement < 0, smaller, agreement + 1))
+        state["step_size"].mul_(factor.to(parameter.dtype)).clamp_(lowest, highest)
+        gradient = gradient.masked_fill(agreement < 0, 0)
+        parameter.addcmul_(gradient.sign(), state["step_size"], value=-1)
+        state["prev"].copy_(gradient)
