@@ -22,8 +22,9 @@ from flambeau.engine.stream import LOCAL
 from flambeau.engine.view import UNPLACED
 from flambeau.engine.view import View as EngineView
 from flambeau.gradients import record as gradient_record
-from flambeau.tensor import functions, index_keys, number_rules
+from flambeau.tensor import functions
 from flambeau.tensor.binding import binding
+from flambeau.tensor.public import index_keys, number_rules
 from flambeau.tensor.tensor import Tensor, new_tensor
 
 _new: Final = object.__new__

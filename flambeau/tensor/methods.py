@@ -18,7 +18,7 @@ from flambeau.gradients import members, saved, tensor_methods
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
-from flambeau.tensor.public.late_methods import LATE
+from flambeau.tensor.late_methods import LATE
 from flambeau.tensor.tensor import Size, Tensor
 
 

@@ -124,8 +124,8 @@ def frombuffer(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
             "This means you can write to the underlying (supposedly non-writable) buffer using the "
             "tensor. You may want to copy the buffer to protect its data or make it writable "
-            "before converting it to a tensor. This type of warning will be suppressed for the rest of "
-            "this program.",
+            "before converting it to a tensor. This type of warning will be suppressed for the "
+            "rest of this program.",
             stacklevel=2,
         )
         address = _address_of_readonly(view)

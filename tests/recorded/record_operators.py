@@ -112,6 +112,8 @@ REFERENCES = {
 }
 # torch rounds a constant of their gradients to float32, whatever the dtype.
 ROUGH = ("hardsigmoid", "celu", "hardswish")
+# torch goes on with polygamma, which is not there yet.
+FIRST_ORDER = ("digamma",)
 
 
 def reference(name):
@@ -170,13 +172,46 @@ def answer(key, operator, case):
     grads = torch.autograd.grad(total, inputs, create_graph=True, allow_unused=True)
     record["grad"] = [listed(each) for each in grads]
     slope = weighed(f"grad {key}", grads)
-    if isinstance(slope, torch.Tensor):
+    if isinstance(slope, torch.Tensor) and operator.name not in FIRST_ORDER:
         second = torch.autograd.grad(slope, inputs, allow_unused=True)
         record["second"] = [listed(each) for each in second]
     return record
 
 
+DTYPES = (
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+)  # fmt: skip
+
+
+def outcome(key, operator, case, dtype):
+    """Dtypes of the results where the real operands have `dtype`, or class and line of the error."""
+    given, named = arguments(key, case, lambda values, drawn: cast(make(values, drawn), dtype))
+    try:
+        found = reference(operator.name)(*given, **named)
+    except Exception as error:  # whatever torch raises is the answer
+        return [type(error).__name__, str(error).split("\n")[0]]
+    outs = found if isinstance(found, (tuple, list)) else [found]
+    return " ".join(str(each.dtype)[6:] for each in outs)
+
+
+def cast(tensor, dtype):
+    """Floating operands in another dtype."""
+    return tensor.detach().to(getattr(torch, dtype)) if tensor.is_floating_point() else tensor
+
+
+def record_dtypes():
+    table = {}
+    for key, operator, case in cases():
+        name = operator.name
+        if not key.endswith(" 0") or reference(name) is None or name == "convert":
+            continue
+        table[name] = [outcome(key, operator, case, dtype) for dtype in DTYPES]
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(table[key])}" for key in table)
+    (HERE / "operator_dtypes.json").write_text("{\n" + lines + "\n}\n", encoding="utf-8")
+
+
 def main():
+    record_dtypes()
     answers = {}
     for key, operator, case in cases():
         found = answer(key, operator, case)

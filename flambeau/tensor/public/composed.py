@@ -179,11 +179,13 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         )
     k %= 4
     if k == 1:
-        return functions.transpose(functions.flip(input, (second,)), first, second)  # type: ignore[no-any-return]
+        made: Tensor = functions.transpose(functions.flip(input, (second,)), first, second)
+        return made
     if k == 2:
         return functions.flip(input, (first, second))  # type: ignore[no-any-return]
     if k == 3:
-        return functions.transpose(functions.flip(input, (first,)), first, second)  # type: ignore[no-any-return]
+        made: Tensor = functions.transpose(functions.flip(input, (first,)), first, second)
+        return made
     return functions.clone(input)  # type: ignore[no-any-return]
 
 
@@ -242,7 +244,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     shape = list(input._layout.shape[:-1])
     for dim in sorted((first, second)):
         shape.insert(dim, size)
-    return functions.diagonal_backward(input, tuple(shape), offset, first, second)  # type: ignore[no-any-return]
+    made: Tensor = functions.diagonal_backward(input, tuple(shape), offset, first, second)
+    return made
 
 
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
@@ -313,7 +316,8 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements chosen along a dim, shapes broadcast."""
     if dim is None:
-        return functions.gather(input.reshape(-1), 0, indices.reshape(-1))  # type: ignore[no-any-return]
+        made: Tensor = functions.gather(input.reshape(-1), 0, indices.reshape(-1))
+        return made
     at = shapes.wrap_dim(dim, input._layout.ndim)
     one, two = list(input._layout.shape), list(indices._layout.shape)
     if len(one) != len(two):
@@ -327,7 +331,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape[at] = along_input
     whole = functions.expand(input, tuple(shape))
     shape[at] = along_indices
-    return functions.gather(whole, at, functions.expand(indices, tuple(shape)))  # type: ignore[no-any-return]
+    made: Tensor = functions.gather(whole, at, functions.expand(indices, tuple(shape)))
+    return made
 
 
 def repeat_interleave(
@@ -348,7 +353,8 @@ def repeat_interleave(
         shape = input._layout.shape
         apart = functions.unsqueeze(input, at + 1)
         apart = functions.expand(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
-        return apart.reshape((*shape[:at], size * repeats, *shape[at + 1 :]))  # type: ignore[no-any-return]
+        made: Tensor = apart.reshape((*shape[:at], size * repeats, *shape[at + 1 :]))
+        return made
     counts = repeats.tolist()
     counts = counts if isinstance(counts, list) else [counts]
     if len(counts) == 1:
@@ -358,7 +364,8 @@ def repeat_interleave(
     if any(each < 0 for each in counts):
         raise RuntimeError("repeats can not be negative")
     flat = [place for place, count in enumerate(counts) for _ in range(count)]
-    return functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))  # type: ignore[no-any-return]
+    made: Tensor = functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))
+    return made
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
@@ -384,7 +391,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0 or not places:
         return creation.empty(len(places) if r else 0, r, dtype=input._layout.dtype)
     flat = creation.tensor([place for row in places for place in row], dtype=dtypes.int64)
-    return functions.index_select(input, 0, flat).reshape(len(places), r)  # type: ignore[no-any-return]
+    made: Tensor = functions.index_select(input, 0, flat).reshape(len(places), r)
+    return made
 
 
 def diff(

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import dtypes, shapes
-from flambeau.tensor import creation, functions, index_keys
-from flambeau.tensor.public import composed, fills
+from flambeau.tensor import creation, functions
+from flambeau.tensor.public import composed, fills, index_keys
 from flambeau.tensor.tensor import Tensor
 
 

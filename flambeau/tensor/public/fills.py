@@ -21,9 +21,10 @@ from flambeau.engine import callsite, stream
 from flambeau.engine.signature import Signature
 from flambeau.engine.storage import new_storage
 from flambeau.gradients import members
-from flambeau.tensor import creation, number_rules
+from flambeau.tensor import creation
 from flambeau.tensor import tensor as tensors
 from flambeau.tensor.binding import Binding, binding
+from flambeau.tensor.public import number_rules
 from flambeau.tensor.tensor import Size, Tensor
 
 MAX_LAYOUTS: Final = 4096
@@ -99,7 +100,7 @@ def fresh(size: tuple[Any, ...], name: str, element: dtype | None, where: Any) -
         except TypeError:  # something unhashable: an error below
             found = None
         # True and 2.0 equal ints, as keys too, but are no sizes.
-        if found is not None and all([each.__class__ is int for each in size]):  # noqa: C419 - faster
+        if found is not None and all([each.__class__ is int for each in size]):  # noqa: C419
             return found
     shape = creation.sizes_of(size, name)
     made = contiguous(shape, checked_dtype(element, name), creation.chosen_device(where))

@@ -11,7 +11,8 @@ from typing import Any
 
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
-from flambeau.tensor import functions, index_keys
+from flambeau.tensor import functions
+from flambeau.tensor.public import index_keys
 from flambeau.tensor.tensor import Tensor, result_tuple
 
 _EXTREME_FORMS = (

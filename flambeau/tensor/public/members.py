@@ -326,12 +326,14 @@ def rmod(self: Tensor, other: Any) -> Tensor:
 
 def rlshift(self: Tensor, other: Any) -> Tensor:
     """other << self."""
-    return functions.bitwise_left_shift(_number_tensor(self, other), self)  # type: ignore[no-any-return]
+    made: Tensor = functions.bitwise_left_shift(_number_tensor(self, other), self)
+    return made
 
 
 def rrshift(self: Tensor, other: Any) -> Tensor:
     """other >> self."""
-    return functions.bitwise_right_shift(_number_tensor(self, other), self)  # type: ignore[no-any-return]
+    made: Tensor = functions.bitwise_right_shift(_number_tensor(self, other), self)
+    return made
 
 
 def _number_tensor(self: Tensor, number: Any) -> Tensor:

@@ -290,9 +290,10 @@ def put(self: Tensor, key: Any, value: Any) -> None:
     """x[key] = value for keys with tensors, lists or bools."""
     is_tensor = isinstance(value, Tensor)
     source: Any = value if is_tensor else indexing.number_of(value, self)
-    if isinstance(key, Tensor) and key._layout.shape and key._layout.dtype is dtypes.bool_:
-        if key._layout.shape == self._layout.shape and _masked(self, key, source):
-            return
+    is_mask = isinstance(key, Tensor) and key._layout.dtype is dtypes.bool_
+    is_whole = is_mask and key._layout.shape == self._layout.shape != ()
+    if is_whole and _masked(self, key, source):
+        return
     found = taken_apart(self, key)
     viewed = found.viewed
     if not found.indices:
