@@ -96,7 +96,8 @@ def reshape(self: Tensor, *shape: Any) -> Tensor:
     except RuntimeError as error:
         if "view size is not compatible" not in str(error):
             raise
-    return functions.view(functions.contiguous_copy(self), tuple(wanted))  # type: ignore[no-any-return]
+    copied: Tensor = functions.contiguous_copy(self)
+    return functions.view(copied, tuple(wanted))  # type: ignore[no-any-return]
 
 
 def data_ptr(self: Tensor) -> int:
@@ -241,7 +242,8 @@ def set_data(self: Tensor, value: Tensor) -> None:
 
 
 def _T(self: Tensor) -> Tensor:
-    return functions.permute(self, tuple(reversed(range(self._layout.ndim))))  # type: ignore[no-any-return]
+    backwards = tuple(reversed(range(self._layout.ndim)))
+    return functions.permute(self, backwards)  # type: ignore[no-any-return]
 
 
 def _mT(self: Tensor) -> Tensor:
@@ -357,6 +359,64 @@ def _inplace_method(name: str) -> Callable[[], Any]:
     return lambda: functions.inplace_function(name)
 
 
+PLAIN: dict[str, Callable[..., Any]] = {
+    "item": conversion.item, "tolist": conversion.tolist, "numpy": conversion.numpy,
+    "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
+    "__contains__": _contains, "__rtruediv__": _rtruediv, "__rpow__": _rpow,
+    "__array__": _array, "__deepcopy__": deepcopy,
+    "__float__": lambda self: float(conversion.item(self)),
+    "__int__": lambda self: int(conversion.item(self)),
+    "__complex__": lambda self: complex(conversion.item(self)),
+    "dim": lambda self: self._layout.ndim,
+    "ndimension": lambda self: self._layout.ndim,
+    "numel": lambda self: self._layout.n_elements,
+    "nelement": lambda self: self._layout.n_elements,
+    "element_size": lambda self: self._layout.itemsize,
+    "storage_offset": lambda self: self._offset,
+    "is_floating_point": lambda self: self._layout.dtype.is_floating_point,
+    "is_complex": lambda self: self._layout.dtype.is_complex,
+    "is_signed": lambda self: self._layout.dtype.is_signed,
+    "cpu": lambda self, memory_format=None: to(self, "cpu"),
+    "cuda": lambda self, *a, **n: to(self, "cuda"),
+    "get_device": lambda self: -1,
+    "is_pinned": lambda self, device=None: False,
+    "is_conj": lambda self: False,
+    "is_neg": lambda self: False,
+    "is_shared": lambda self: False,
+    "is_coalesced": lambda self: False,
+}  # fmt: skip
+PROPERTIES: dict[str, property] = {
+    "shape": property(_shape),
+    "dtype": property(lambda self: self._layout.dtype),
+    "device": property(lambda self: self._layout.device),
+    "ndim": property(lambda self: self._layout.ndim),
+    "itemsize": property(lambda self: self._layout.itemsize),
+    "nbytes": property(lambda self: self._layout.n_bytes),
+    "T": property(_T), "mT": property(_mT), "H": property(_mT), "mH": property(_mT),
+    "data": property(get_data, set_data),
+    "requires_grad": property(members.requires_grad, members.set_requires_grad),
+    "grad": property(
+        members.get_grad, members.set_grad, lambda self: members.set_grad(self, None)
+    ),
+    "grad_fn": property(members.grad_fn),
+    "is_leaf": property(members.is_leaf),
+    "output_nr": property(members.output_nr),
+    "retains_grad": property(members.retains_grad),
+    "_version": property(saved.version_of),
+    "is_cuda": property(lambda self: False),
+    "is_sparse": property(lambda self: False),
+    "is_quantized": property(lambda self: False),
+    "is_meta": property(lambda self: self._layout.device.type == "meta"),
+    "is_mps": property(lambda self: False), "is_xpu": property(lambda self: False),
+    "is_nested": property(lambda self: False), "is_mkldnn": property(lambda self: False),
+    "names": property(lambda self: (None,) * self._layout.ndim),
+    "layout": property(_memory_layout), "real": property(_real),
+    "is_cpu": property(lambda self: self._layout.device.type == "cpu"),
+    "is_sparse_csr": property(lambda self: False), "is_xla": property(lambda self: False),
+    "is_ipu": property(lambda self: False), "is_mtia": property(lambda self: False),
+}  # fmt: skip
+
+
 def install() -> None:
     """Put the members on Tensor; run once, at import."""
     for operator in REGISTRY.values():
@@ -381,63 +441,9 @@ def install() -> None:
         size, stride, is_contiguous, contiguous, reshape, data_ptr, to, type_as,
     ):  # fmt: skip
         setattr(Tensor, function.__name__, function)
-    for name, function in {
-        "item": conversion.item, "tolist": conversion.tolist, "numpy": conversion.numpy,
-        "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
-        "__contains__": _contains, "__rtruediv__": _rtruediv, "__rpow__": _rpow,
-        "__array__": _array, "__deepcopy__": deepcopy,
-        "__float__": lambda self: float(conversion.item(self)),
-        "__int__": lambda self: int(conversion.item(self)),
-        "__complex__": lambda self: complex(conversion.item(self)),
-        "dim": lambda self: self._layout.ndim,
-        "ndimension": lambda self: self._layout.ndim,
-        "numel": lambda self: self._layout.n_elements,
-        "nelement": lambda self: self._layout.n_elements,
-        "element_size": lambda self: self._layout.itemsize,
-        "storage_offset": lambda self: self._offset,
-        "is_floating_point": lambda self: self._layout.dtype.is_floating_point,
-        "is_complex": lambda self: self._layout.dtype.is_complex,
-        "is_signed": lambda self: self._layout.dtype.is_signed,
-        "cpu": lambda self, memory_format=None: to(self, "cpu"),
-        "cuda": lambda self, *a, **n: to(self, "cuda"),
-        "get_device": lambda self: -1,
-        "is_pinned": lambda self, device=None: False,
-        "is_conj": lambda self: False,
-        "is_neg": lambda self: False,
-        "is_shared": lambda self: False,
-        "is_coalesced": lambda self: False,
-    }.items():  # fmt: skip
+    for name, function in PLAIN.items():
         setattr(Tensor, name, function)
     for name, function in tensor_methods.METHODS.items():
         setattr(Tensor, name, function)
-    for name, made in {
-        "shape": property(_shape),
-        "dtype": property(lambda self: self._layout.dtype),
-        "device": property(lambda self: self._layout.device),
-        "ndim": property(lambda self: self._layout.ndim),
-        "itemsize": property(lambda self: self._layout.itemsize),
-        "nbytes": property(lambda self: self._layout.n_bytes),
-        "T": property(_T), "mT": property(_mT), "H": property(_mT), "mH": property(_mT),
-        "data": property(get_data, set_data),
-        "requires_grad": property(members.requires_grad, members.set_requires_grad),
-        "grad": property(
-            members.get_grad, members.set_grad, lambda self: members.set_grad(self, None)
-        ),
-        "grad_fn": property(members.grad_fn),
-        "is_leaf": property(members.is_leaf),
-        "output_nr": property(members.output_nr),
-        "retains_grad": property(members.retains_grad),
-        "_version": property(saved.version_of),
-        "is_cuda": property(lambda self: False),
-        "is_sparse": property(lambda self: False),
-        "is_quantized": property(lambda self: False),
-        "is_meta": property(lambda self: self._layout.device.type == "meta"),
-        "is_mps": property(lambda self: False), "is_xpu": property(lambda self: False),
-        "is_nested": property(lambda self: False), "is_mkldnn": property(lambda self: False),
-        "names": property(lambda self: (None,) * self._layout.ndim),
-        "layout": property(_memory_layout), "real": property(_real),
-        "is_cpu": property(lambda self: self._layout.device.type == "cpu"),
-        "is_sparse_csr": property(lambda self: False), "is_xla": property(lambda self: False),
-        "is_ipu": property(lambda self: False), "is_mtia": property(lambda self: False),
-    }.items():  # fmt: skip
+    for name, made in PROPERTIES.items():
         setattr(Tensor, name, made)

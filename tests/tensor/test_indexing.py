@@ -1,0 +1,133 @@
+"""x[key] in loops: views cost no plans, writes are recorded, index values are checked once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau.engine import run, stream
+from flambeau.tensor import index_bounds
+
+
+def planned(body: Any) -> int:
+    before = run.STATS.segments_planned
+    body()
+    return run.STATS.segments_planned - before
+
+
+def test_a_view_is_not_recorded() -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    x.sum().item()
+    before = len(stream.current().segment.records)
+    assert x[1].data_ptr() == x.data_ptr() + 16
+    views = [x[1], x[:, 2], x[1:], x[..., 0], x[None], x[-1, 1:3], x[1, 2]]
+    assert len(stream.current().segment.records) == before
+    assert all(view._base is x or view._base is x._base for view in views)
+
+
+def test_a_thousand_places_make_two_plans_at_most() -> None:
+    x = torch.arange(1000.0)
+
+    def body() -> None:
+        for k in range(1000):
+            assert (x[k] + 1).item() == k + 1
+
+    assert planned(body) <= 2
+
+
+def test_writing_a_thousand_places_makes_few_plans() -> None:
+    x = torch.zeros(1001)
+    for k in range(1, 1001):
+        x[k] = x[k - 1] * 0.5 + k
+    expected = [0.0]
+    for k in range(1, 1001):
+        expected.append(expected[-1] * 0.5 + k)
+    assert torch.allclose(x, torch.tensor(expected))
+
+
+def test_same_and_other_place_in_one_form() -> None:
+    x = torch.zeros(4, 2)
+    seen = []
+    for i, j in ((0, 0), (1, 2), (3, 3), (2, 1)):
+        x[i].add_(1)
+        y = x[j] * 2
+        seen.append(y.tolist())
+    assert seen == [[2.0, 2.0], [0.0, 0.0], [2.0, 2.0], [2.0, 2.0]]
+
+
+def test_a_read_recorded_before_a_write_keeps_the_old_value() -> None:
+    x = torch.arange(5.0)
+    index = torch.tensor([0, 4])
+    y = x[index]
+    z = x.flip(0)
+    x.mul_(2)
+    x[0] = 7
+    assert y.tolist() == [0.0, 4.0]
+    assert z.tolist() == [4.0, 3.0, 2.0, 1.0, 0.0]
+    assert x.tolist() == [7.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_index_values_are_read_once_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = []
+    real = index_bounds._range
+    monkeypatch.setattr(index_bounds, "_range", lambda index: reads.append(1) or real(index))
+    table = torch.arange(50.0)
+    index = torch.tensor([3, 1, 2])
+    for _ in range(5):
+        table[index]
+    for begin in range(3):
+        table[index[begin : begin + 1]]
+    assert len(reads) == 1
+    index[0] = 60
+    with pytest.raises(IndexError, match="index 60 is out of bounds for dimension 0 with size 50"):
+        table[index]
+    index.data.fill_(2)
+    assert table[index].tolist() == [2.0, 2.0, 2.0]
+    index.data.fill_(99)
+    with pytest.raises(IndexError, match="index 99 is out of bounds"):
+        table[index]
+
+
+def test_an_index_error_leaves_everything_usable() -> None:
+    x = torch.arange(3.0)
+    pending = x * 2
+    for key in (5, (0, 0), torch.tensor([0, 9])):
+        with pytest.raises(IndexError):
+            x[key]
+        with pytest.raises(IndexError):
+            x[key] = 1.0
+    assert pending.tolist() == [0.0, 2.0, 4.0]
+    assert x.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_write_counts_as_a_version_and_is_checked_in_backward() -> None:
+    w = torch.ones(3, requires_grad=True)
+    u = w * 2
+    out = (u * u).sum()
+    before = u._version
+    u[0] = 5
+    assert u._version == before + 1
+    with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+        out.backward()
+
+
+def test_leaves_that_need_gradients_are_not_written() -> None:
+    w = torch.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        w[0] = 1
+    with torch.no_grad():
+        w[0] = 3
+    assert w.tolist() == [3.0, 1.0, 1.0]
+
+
+def test_large_masks_and_gathers() -> None:
+    x = torch.arange(300_000)
+    chosen = x[x % 3 == 1]
+    assert chosen.shape == (100_000,)
+    assert (chosen % 3 == 1).all()
+    assert int(chosen[-1]) == 299_998
+    back = torch.zeros(300_000, dtype=torch.int64)
+    back[chosen] = chosen
+    assert torch.equal(back, torch.where(x % 3 == 1, x, 0))
