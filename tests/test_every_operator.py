@@ -47,6 +47,49 @@ def check(found, expected, what):
         assert same or abs(value - wanted) <= TOLERANCE * scale, f"{what}: {values} for {expected}"
 
 
+DTYPES = (
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+)  # fmt: skip
+OUTCOMES = json.loads((RECORDED.parent / "operator_dtypes.json").read_text(encoding="utf-8"))
+# Operators that answer otherwise than torch for some dtypes, and why.
+OTHERWISE = {
+    "attention": "torch's error comes from whichever product it tries first",
+    **dict.fromkeys(
+        ("floor_divide", "fmod", "remainder"), "cast to integers the divisors drawn become 0"
+    ),
+    "dropout_mask": "takes floating tensors only, as torch's dropout does",
+    "hardtanh": "limits are run-time numbers, not seen at inference",
+    "l1_loss": "refuses integers, which torch's takes without a mean",
+    "prelu_kernel": "torch's is written out in the recording, without its check",
+    "softsign": "torch's refuses bool in abs",
+    "tanhshrink": "torch's refuses bool in sub",
+    "threshold": "the value is a run-time number, not seen at inference",
+    "threshold_backward": "torch's is written out in the recording",
+    "zero": "torch's is written out in the recording",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in OUTCOMES if name not in OTHERWISE])
+def test_dtypes_as_in_torch(name):
+    """The dtype of the result, or the class and the first line of the error, for every dtype."""
+    _, case = CASES[f"{name} 0"]
+    for dtype, expected in zip(DTYPES, OUTCOMES[name], strict=True):
+
+        def cast(values, drawn, wanted=dtype):
+            made = make(values, drawn).detach()
+            return made.to(getattr(torch, wanted)) if made.is_floating_point() else made
+
+        given, named = arguments(f"{name} 0", case, cast)
+        try:
+            found = getattr(functions, name)(*given, **named)
+        except Exception as error:
+            outcome = [type(error).__name__, str(error).split("\n")[0]]
+        else:
+            outs = found if isinstance(found, (tuple, list)) else [found]
+            outcome = " ".join(str(each.dtype)[6:] for each in outs)
+        assert outcome == expected, dtype
+
+
 def weighed(key, tensors):
     total = None
     for number, each in enumerate(tensors):
@@ -105,7 +148,7 @@ def test_parameters_fit_together(name):
     offered = {"grad", "grads", "needs", "out", *operator.returns, *signature}
     offered |= {f"{each}_layout" for each in signature}
     offered |= {f"grad_{each}" for each in operator.returns}
-    inferred = {"dims", "eps", "dim", "keepdim", "correction", "ord", "repeats", "correction"}
+    inferred = {"dims", "eps", "dim", "keepdim", "correction", "ord", "repeats"}
     assert not [each for each in parameters if each not in offered | inferred]
     for operand, names in operator.saved_for.items():
         assert operand in signature

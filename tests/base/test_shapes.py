@@ -23,21 +23,17 @@ def test_layouts_of_empty_copies():
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "sentence"),
-    [
-        ((2, 3), (2, 4), "tensor a (3) must match the size of tensor b (4) at non-singleton "
-                         "dimension 1"),
-        ((3,), (4,), "tensor a (3) must match the size of tensor b (4) at non-singleton "
-                     "dimension 0"),
-        ((5, 1, 3), (4, 2), "tensor a (3) must match the size of tensor b (2) at non-singleton "
-                            "dimension 2"),
-    ],
-)  # fmt: skip
-def test_shapes_that_do_not_broadcast(left, right, sentence):
+    ("left", "right", "sizes", "dim"),
+    [((2, 3), (2, 4), (3, 4), 1), ((3,), (4,), (3, 4), 0), ((5, 1, 3), (4, 2), (3, 2), 2)],
+)
+def test_shapes_that_do_not_broadcast(left, right, sizes, dim):
     """torch's sentence first, then what was given."""
     with pytest.raises(RuntimeError) as caught:
         shapes.broadcast_shapes(left, right)
-    assert str(caught.value).startswith(f"The size of {sentence}\n")
+    assert str(caught.value).startswith(
+        f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({sizes[1]}) at "
+        f"non-singleton dimension {dim}\n"
+    )
     assert f"{left} and {right}" in str(caught.value)
 
 

@@ -120,8 +120,7 @@ def reference(name):
     """torch's function, or None where the operator is internal."""
     if name.endswith("_of") or name in ("detach",):
         return None
-    found = REFERENCES.get(name) or getattr(torch, name, None) or getattr(F, name, None)
-    return found
+    return REFERENCES.get(name) or getattr(torch, name, None) or getattr(F, name, None)
 
 
 def make(values, drawn):
@@ -184,7 +183,7 @@ DTYPES = (
 
 
 def outcome(key, operator, case, dtype):
-    """Dtypes of the results where the real operands have `dtype`, or class and line of the error."""
+    """Dtypes of the results where real operands have `dtype`, or class and line of the error."""
     given, named = arguments(key, case, lambda values, drawn: cast(make(values, drawn), dtype))
     try:
         found = reference(operator.name)(*given, **named)

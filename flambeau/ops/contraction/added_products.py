@@ -13,7 +13,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.contraction.matmul import cannot_multiply, check_dtypes
 from flambeau.ops.define import Inferred, Number, Operator, c_type_name, operator, type_name
-from flambeau.ops.elementwise.arithmetic import times
+from flambeau.ops.elementwise.arithmetic import check_factor, times
 
 
 def check_added(input: Layout, shape: tuple[int, ...]) -> None:
@@ -146,7 +146,15 @@ class AddBatchProduct(AddedProduct):
         return self.sum(b, input, b.product(batch1, batch2), beta, alpha)
 
     def vjp(
-        self, t: Any, grad: Any, batch1: Any, batch2: Any, batch1_layout: Any, beta: Any, alpha: Any, needs: Any
+        self,
+        t: Any,
+        grad: Any,
+        batch1: Any,
+        batch2: Any,
+        batch1_layout: Any,
+        beta: Any,
+        alpha: Any,
+        needs: Any,
     ) -> Any:
         into_input = times(grad, beta) if needs[0] else None
         if self.summed:
@@ -238,6 +246,8 @@ class AddOuter(AddedProduct):
                 raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {each.ndim}-D")
         shape = (vec1.shape[0], vec2.shape[0])
         check_added(input, shape)
+        check_factor("beta", beta, input, vec1, vec2)
+        check_factor("alpha", alpha, input, vec1, vec2)
         common = promotion.result_type((input, vec1, vec2))
         out = contiguous(shape, common, shapes.common_device((input, vec1, vec2)))
         return Inferred((out,), {"common": common})

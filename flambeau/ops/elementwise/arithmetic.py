@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
-from flambeau.base.promotion import BOOLEAN
+from flambeau.base.promotion import BOOLEAN, REAL
 from flambeau.ops.define import (
     DEFAULT,
     INT_TO_FLOAT,
@@ -45,11 +45,27 @@ def is_bool(operand: Any) -> bool:
     return operand is BOOLEAN or getattr(operand, "dtype", None) is dtypes.bool_
 
 
+def check_factor(name: str, factor: Any, *operands: Any) -> None:
+    """A factor (alpha, beta) may not be of a higher kind than the result."""
+    if factor not in (REAL, BOOLEAN):
+        return
+    common = promotion.result_type(operands)
+    if factor is REAL and not common.is_floating_point:
+        raise RuntimeError(
+            f"For integral input tensors, argument {name} must not be a floating point number."
+        )
+    if factor is BOOLEAN and common is not dtypes.bool_:
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+
+
 @operator("add")
 class Add(Elementwise):
     """input + alpha * other."""
 
     specials = {"alpha": (1,)}
+
+    def validate(self, arguments: dict[str, Any]) -> None:
+        check_factor("alpha", arguments.get("alpha"), arguments["input"], arguments["other"])
 
     def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
         return scaled_sum(k, input, other, alpha)
@@ -76,6 +92,7 @@ class Subtract(Elementwise):
                 "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
                 "trying to invert a mask, use the `~` or `logical_not()` operator instead."
             )
+        check_factor("alpha", arguments.get("alpha"), arguments["input"], arguments["other"])
 
     def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
         return scaled_sum(k, input, other, -alpha if alpha == 1 else k.neg(alpha))

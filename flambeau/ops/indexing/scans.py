@@ -122,6 +122,8 @@ class TopK(Sorting):
     def infer(
         self, input: Layout, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     ) -> Inferred:
+        if input.dtype is dtypes.bool_:
+            raise RuntimeError("topk does not support bool dtypes on CPU")
         at = shapes.wrap_dim(dim, input.ndim)
         if not 0 <= k <= (input.shape[at] if input.ndim else 1):
             raise RuntimeError("selected index k out of range")
