@@ -30,11 +30,15 @@ _LATE: Final = "recorded while another thread flushed"
 
 def _plain(binding: Binding, arguments: tuple[Any, ...]) -> Signature | None:
     """The signature of a call the closures may serve, or None."""
+    from flambeau.tensor.index_bounds import PASSED_ON
+
     values = binding.arranged(arguments, {})
     call = binding.taken_apart(values)
     signature = binding.signature(call)
     outputs = signature.fresh_outputs
     if len(outputs) != 1 or outputs[0].device is META or binding.operator.returns:
+        return None
+    if binding.has_bounds or (outputs[0].dtype.category == 1 and binding.name in PASSED_ON):
         return None
     return signature if signature.out_bytes <= HEAVY_BYTES else None
 

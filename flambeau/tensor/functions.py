@@ -15,6 +15,7 @@ from flambeau.ops.define import REGISTRY
 from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
 from flambeau.tensor.inplace import call_inplace
+from flambeau.tensor.native import callables
 
 # Written by hand over operators of the same names: the hand-written one is meant.
 _WRITTEN = {
@@ -50,9 +51,10 @@ def inplace_function(name: str) -> Any:
     def function(*arguments: Any, **named: Any) -> Any:
         return call_inplace(bound, arguments, named)
 
-    function.__name__ = function.__qualname__ = name + "_"
-    function.__doc__ = f"In-place form of {name}."
-    return function
+    made: Any = callables.inplace(bound, function)
+    made.__name__ = made.__qualname__ = name + "_"
+    made.__doc__ = f"In-place form of {name}."
+    return made
 
 
 def public(name: str) -> Any:

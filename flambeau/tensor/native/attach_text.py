@@ -46,6 +46,31 @@ def entry_text(o: Offsets) -> str:
     return w.text()
 
 
+def history_text(o: Offsets) -> str:
+    """@history(table, tensor): members.history, borrowed; null where Python has to look: a view
+    that is behind its base, or that becomes a leaf."""
+    w = Writer("define internal ptr @history(ptr %table, ptr %tensor)")
+    own = w.load("%tensor", o["Tensor._autograd"])
+    base = w.load("%tensor", o["Tensor._base"])
+    w.branch(w.same(base, NONE), "own", "view")
+    w.label("view")
+    no_history = w.same(own, NONE)
+    base_plain = w.same(w.load(base, o["Tensor._autograd"]), NONE)
+    becomes_leaf = w.new(f"and i1 {no_history}, {w.new(f'xor i1 {base_plain}, true')}")
+    w.branch(becomes_leaf, "python")
+    name = w.load("%table", TABLE["rebased"])
+    mine = w.needs(w.call("PyObject_GetAttr", "%tensor", name), "python")
+    w.call("Py_DecRef", mine)
+    theirs = w.needs(w.call("PyObject_GetAttr", base, name), "python")
+    w.call("Py_DecRef", theirs)
+    w.branch(w.same(mine, theirs), "own", "python")
+    w.label("own")
+    w.returns(f"ptr {own}")
+    w.label("python")
+    w.returns("ptr null")
+    return w.text()
+
+
 def result_text(o: Offsets) -> str:
     """@result_entry(table, out): the result itself, saved by its own node."""
     w = Writer("define internal ptr @result_entry(ptr %table, ptr %out)")
@@ -75,16 +100,13 @@ def attach_text(o: Offsets, *, binary: bool) -> str:
     w.needs(w.load("%self", CALLABLE["plan"]), "python")
     special = w.call("PyList_Size", w.load("%table", TABLE["special"]))
     w.branch(w.new(f"icmp ne i64 {special}, 0"), "python")
-    w.branch(w.same(w.load("%left", o["Tensor._base"]), NONE), "left_plain", "python")
-    w.label("left_plain")
-    left_edge = w.load("%left", o["Tensor._autograd"])
+    left_edge = w.needs(w.local("ptr @history(ptr %table, ptr %left)"), "python")
     w.store(NONE, right_edge)
     if binary:
         w.branch(w.new("icmp ne i64 %number, 0"), "edges_known", "right_tensor")
         w.label("right_tensor")
-        w.branch(w.same(w.load("%other", o["Tensor._base"]), NONE), "right_plain", "python")
-        w.label("right_plain")
-        w.store(w.load("%other", o["Tensor._autograd"]), right_edge)
+        found = w.needs(w.local("ptr @history(ptr %table, ptr %other)"), "python")
+        w.store(found, right_edge)
     w.label("edges_known")
     right = w.load(right_edge)
     left_needs = w.new(f"zext i1 {w.new(f'icmp ne ptr {left_edge}, {NONE}')} to i64")
@@ -163,6 +185,7 @@ def attach_text(o: Offsets, *, binary: bool) -> str:
     w.returns("i32 0")
 
     w.label("python")
+    w.needs_no_error("failed")
     given = ["%attributes", "%left", *(["%other"] if binary else []), "%out", "%site"]
     for position, value in enumerate(given):
         w.store(value, arguments, 8 * position)

@@ -11,14 +11,15 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from flambeau.base.devices import META
+from flambeau.base.layout import Layout
 from flambeau.gradients.plan import Plan
-from flambeau.tensor.binding import Binding
+from flambeau.tensor.binding import ABSENT, Binding
 from flambeau.tensor.native.library import Library, Ways, library, make_callable, special_value
 from flambeau.tensor.native.record_text import CALLABLE, GRADIENT, NO_VALUE, RUN_TIME
 from flambeau.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
-_NUMBERS: Final = (int, float)
 _WAYS: Final[dict[tuple[str, str], Ways]] = {}
 
 
@@ -55,13 +56,14 @@ def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -
     if native is None:
         return function
     ways = _ways(native, binding, "fresh")
+    told: list[Plan] = []
 
     def python(*arguments: Any, **named: Any) -> Any:
         found = function(*arguments, **named)
         if len(arguments) == 1 and not named and isinstance(arguments[0], Tensor):
             layout = arguments[0]._layout
             signature = signatures.get(layout)
-            if signature is not None:
+            if signature is not None and not ways.knows(layout, None, NO_VALUE):
                 ways.remember(
                     layout, None, NO_VALUE, signature, (layout,), _flags(binding, signature)
                 )
@@ -69,8 +71,10 @@ def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -
 
     def attach(attributes: Any, input: Any, out: Any, site: Any) -> None:
         plan = binding.gradient_plan
+        if not told:
+            told.append(plan)
+            _set_plan(made, plan, 1)
         plan.attach(attributes, (input,), out, site)
-        _set_plan(made, plan, 1)
 
     made = make_callable(
         native, native.unary, python, ways, attach=attach, mark=binding.mark_inference
@@ -86,6 +90,7 @@ def binary(
     if native is None:
         return function
     ways = _ways(native, binding, "fresh")
+    told: list[Plan] = []
     specials = binding.parameters[1].specials
 
     def python(*arguments: Any, **named: Any) -> Any:
@@ -96,8 +101,10 @@ def binary(
 
     def attach(attributes: Any, input: Any, other: Any, out: Any, site: Any) -> None:
         plan = binding.gradient_plan
+        if not told:
+            told.append(plan)
+            _set_plan(made, plan, 2)
         plan.attach(attributes, (input, other, *extra), out, site)
-        _set_plan(made, plan, 2)
 
     made = make_callable(
         native, native.binary, python, ways, specials=specials, extra=extra, attach=attach,
@@ -106,68 +113,76 @@ def binary(
     return made  # type: ignore[no-any-return]
 
 
-def inplace(
-    binding: Binding, function: Function, signature_of: Callable[..., Any], count: int
-) -> Function:
-    """The native form of name_(): signature_of(target, other) tells what a write records."""
+def inplace(binding: Binding, function: Function) -> Function:
+    """The native form of name_() where it writes a tensor, or a tensor and a tensor or number."""
     native = library()
-    if native is None:
+    parameters = binding.parameters
+    required = [p for p in parameters if p.default is ABSENT]
+    count = len(required)
+    if native is None or binding.has_bounds or count > 2 or required != list(parameters[:count]):
+        return function
+    if any(p.kind not in ("Tensor", "Operand", "Number") for p in required):
         return function
     ways = _ways(native, binding, "inplace")
-    specials = binding.parameters[1].specials if count == 2 else ()
+    specials = parameters[1].specials if count == 2 else ()
 
     def python(*arguments: Any, **named: Any) -> Any:
         found = function(*arguments, **named)
-        if len(arguments) == count and not named and isinstance(arguments[0], Tensor):
-            target = arguments[0]._layout
-            if count == 1:
-                signature = signature_of(target)
-                if signature is not None:
-                    ways.remember(
-                        target, None, NO_VALUE, signature, (), _flags(binding, signature)
-                    )
-            else:
-                known = _Asked(signature_of)
-                _learn(binding, ways, known, target, arguments[1], specials)
+        if len(arguments) == count and not named:
+            _learn_inplace(binding, ways, arguments, specials)
         return found
 
     address = native.inplace_unary if count == 1 else native.inplace_binary
-    made = make_callable(native, address, python, ways, specials=specials)
-    return made  # type: ignore[no-any-return]
+    return make_callable(native, address, python, ways, specials=specials)  # type: ignore[no-any-return]
 
 
-class _Asked:
-    """A function of key parts as the mapping _learn reads."""
+def _learn_inplace(
+    binding: Binding, ways: Ways, arguments: tuple[Any, ...], specials: tuple[float, ...]
+) -> None:
+    """Remember the way of a write that Python did, where native code can do it."""
+    target, others = arguments[0]._layout, arguments[1:]
+    if target.device is META:
+        return
+    right, value = None, NO_VALUE
+    if others:
+        found = _operand(others[0], specials)
+        if found is None:
+            return
+        right, value = found
+    if ways.knows(target, right, value):
+        return
+    call = binding.taken_apart(binding.arranged(arguments, {}))
+    signature = binding.signatures.get(("inplace", *call.key))
+    plain = () if value != NO_VALUE or isinstance(right, Layout) or not others else others
+    if signature is None or tuple(call.numbers) != plain or len(call.tensors) > len(arguments):
+        return
+    ways.remember(target, right, value, signature, (), _flags(binding, signature))
 
-    def __init__(self, ask: Callable[..., Any]) -> None:
-        self._ask = ask
 
-    def get(self, key: tuple[Any, ...]) -> Any:
-        """The signature of such calls, or None."""
-        return self._ask(*key)
+def _operand(other: Any, specials: tuple[float, ...]) -> tuple[Any, int] | None:
+    """What a second operand puts into a way: its layout or type, and its value if it is named."""
+    kind = type(other)
+    if isinstance(other, Tensor):
+        return other._layout, NO_VALUE
+    if kind is float or (kind is int and -(2**63) <= other < 2**63):
+        return kind, special_value(specials, other)
+    return None
 
 
 def _learn(
-    binding: Binding, ways: Ways, signatures: Any, left: Any, other: Any, specials: tuple[float, ...]
+    binding: Binding, ways: Ways, signatures: Mapping[Any, Any], left: Any, other: Any,
+    specials: tuple[float, ...],
 ) -> None:
     """Remember the way of a call that Python took, where native code can take it."""
-    kind = type(other)
-    if isinstance(other, Tensor):
-        right = other._layout
-        signature = signatures.get((left, right))
-        layouts: Any = (left, right)
-        value = NO_VALUE
-    elif kind in _NUMBERS:
-        if not -(2**63) <= other < 2**63 and kind is int:
-            return
-        right = kind
-        value = special_value(specials, other)
-        key = (left, kind) if value == NO_VALUE else (left, kind, other)
-        signature = signatures.get(key)
-        layouts = (left, None)
-    else:
+    found = _operand(other, specials)
+    if found is None or ways.knows(left, *found):
         return
+    right, value = found
+    is_number = not isinstance(right, Layout)
+    key = (left, right) if value == NO_VALUE else (left, right, other)
+    signature = signatures.get(key)
     if signature is not None:
+        layouts = (left, None if is_number else right)
         ways.remember(left, right, value, signature, layouts, _flags(binding, signature))
 
 

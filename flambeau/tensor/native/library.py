@@ -95,7 +95,7 @@ class Library:
         values: dict[str, Any] = {
             "tensor": Tensor, "storage": Storage, "place": Place, "node": OperatorNode,
             "local": LOCAL, "zero": 0, "empty": (), "stream": "stream", "touch": "touch",
-            "versions": "_versions", "version": "version", "learn": self._learn,
+            "versions": "_versions", "rebased": "_rebased", "version": "version", "learn": self._learn,
             "late": _run_late, "special": SPECIAL, "sequence": graph.next_sequence.__self__,
             "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
             "conformed": graph.conformed, "output": graph.Output, "leaf": graph.AccumulateGrad,
@@ -182,7 +182,12 @@ class Ways:
         count = (1 << CACHE_BITS) + PROBES - 1
         self.words: Any = library._words(count * ENTRY_BYTES // 8)
         self._held: list[Any] = [None] * count
+        self._known: dict[tuple[Any, Any, int], int] = {}
         self._turn = 0
+
+    def knows(self, left: Any, right: Any, value: int) -> bool:
+        """Whether native code takes such calls already."""
+        return (left, right, value) in self._known
 
     def remember(
         self, left: Any, right: Any, value: int, signature: Any, layouts: Any, flags: int
@@ -199,7 +204,11 @@ class Ways:
         start = place * ENTRY_BYTES // 8
         words = self.words
         words[start] = 0  # nobody's while it changes
-        self._held[place] = (left, right, signature, layouts)
+        before = self._held[place]
+        if before is not None:
+            self._known.pop(before[:3], None)
+        self._known[left, right, value] = place
+        self._held[place] = (left, right, value, signature, layouts)
         entry = {
             "right": 0 if right is None else id(right), "value": value,
             "signature": id(signature), "layout": id(signature.out_layout),
@@ -208,12 +217,6 @@ class Ways:
         for name, word in entry.items():
             words[start + ENTRY[name] // 8] = word
         words[start] = id(left)
-
-    def forget(self) -> None:
-        """Empty the cache."""
-        for place in range(len(self._held)):
-            self.words[place * ENTRY_BYTES // 8] = 0
-            self._held[place] = None
 
 
 def special_value(specials: tuple[float, ...], number: float) -> int:
@@ -279,7 +282,8 @@ def _offsets() -> dict[str, int]:
         **offsets_of(Storage, "layout", "segment", "slot", "version", "external", "write_site"),
         **offsets_of(Place, "segment", "slot"),
         **offsets_of(
-            Segment, "records", "fresh", "armed", "limit", "closed"
+            Segment, "records", "fresh", "armed", "limit", "closed", "inputs", "touched", "offsets",
+            "views", "places",
         ),
         **offsets_of(Stream, "segment", "grad_enabled", "inference", "site"),
         **offsets_of(Node, "edges", "layouts", "extras", "site", "sequence"),
@@ -292,11 +296,16 @@ def _compiled(offsets: dict[str, int]) -> dict[str, int]:
     from flambeau.devices.cpu import jit
 
     helpers = "\n".join((
-        declarations(), record_text.site_text(), record_text.slot_text(offsets),
+        declarations(), record_text.site_text(), record_text.touch_text(offsets),
+        record_text.slot_text(offsets),
         record_text.stream_text(), record_text.tensor_text(), record_text.value_text(),
         record_text.find_text(),
     ))  # fmt: skip
-    gradients = attach_text.entry_text(offsets) + attach_text.result_text(offsets)
+    gradients = (
+        attach_text.entry_text(offsets)
+        + attach_text.history_text(offsets)
+        + attach_text.result_text(offsets)
+    )
     bodies: dict[str, Callable[[str], str]] = {
         "unary": lambda name: helpers + gradients
         + attach_text.attach_text(offsets, binary=False)
