@@ -71,10 +71,19 @@ add_one:
   %nbs = getelementptr i8, ptr %end_b, i64 %b_row
   %ntodo1 = sub i64 %todo1, 1""")
     _add_rows(lines, element, 1, "%end_a", "%end_b", "add_one", "one")
+    lines.take("""\
+added1:
+  br label %single""")
+    _fold(lines, element)
+    return vector_function(lines)
+
+
+def _fold(lines: Lines, element: Element) -> None:
+    """A finished block: its sums are the start of the totals, or are added to them; after the
+    last block the totals go to C."""
+    vector, lanes, n_packed = element.vector, element.lanes, element.n_packed_bytes
     add = "fadd" if element.is_float else "add"
     lines.take(f"""\
-added1:
-  br label %single
 fold:
   %is_first = icmp eq i64 %k0, 0
   %is_last = icmp sge i64 %nk0, %k
@@ -111,7 +120,6 @@ block_done:
   br i1 %is_last, label %done, label %block
 done:
   ret void""")
-    return vector_function(lines)
 
 
 def _add_rows(
