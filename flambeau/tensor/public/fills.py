@@ -17,9 +17,9 @@ from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
-from flambeau.engine import callsite, stream
+from flambeau.engine import callsite, run, stream
 from flambeau.engine.signature import Signature
-from flambeau.engine.storage import new_storage
+from flambeau.engine.storage import Storage, new_storage
 from flambeau.gradients import members
 from flambeau.tensor import creation
 from flambeau.tensor import tensor as tensors
@@ -29,6 +29,7 @@ from flambeau.tensor.tensor import Size, Tensor
 
 MAX_LAYOUTS: Final = 4096
 _LAYOUTS: Final[dict[tuple[Any, ...], Layout]] = {}
+_SIGNATURES: Final[dict[tuple[Any, ...], Signature]] = {}
 make_layout: Final = creation.make_layout
 
 
@@ -38,21 +39,38 @@ def recorded(
     """Record operator `name` of ops.creation for a result layout and run-time numbers."""
     if result.dtype.category == 3 and name in _CONSTANTS:
         return _complex_filled(result, complex(*values or _CONSTANTS[name]), requires_grad)
-    bound = binding(name)
-    key = (result, *map(type, values))
-    signature = bound.signatures.get(key)
+    key = (name, result, *[each.__class__ for each in values]) if values else (name, result)
+    signature = _SIGNATURES.get(key)
     if signature is None:
-        signature = _signature(bound, result, values)
-    current = stream.LOCAL.stream
+        signature = _signature(binding(name), result, values)
+        if len(_SIGNATURES) >= MAX_LAYOUTS:
+            _SIGNATURES.clear()
+        _SIGNATURES[key] = signature
+    local = stream.LOCAL.stream
     if result.device is META:
-        storage = new_storage(result)
+        made = tensors.new_tensor(new_storage(result), result)
     else:
-        (storage,) = stream.record(current, signature, (), values, callsite.site())
-    made = tensors.new_tensor(storage, result)
+        segment = local.segment
+        records = segment.records
+        is_heavy = signature.out_bytes > stream.HEAVY_BYTES
+        if signature is segment.armed or is_heavy or len(records) >= segment.limit:
+            segment = local.cut(signature)
+            records = segment.records
+        fresh = segment.fresh
+        storage = Storage()
+        storage.layout = result
+        storage.version = 0
+        storage.segment = segment
+        storage.slot = slot = len(fresh)
+        fresh.append(storage)
+        made = tensors.new_tensor(storage, result)
+        records.append(((signature, slot), values, local.site or callsite.site()))
+        if segment.closed:
+            run.flush(segment, "recorded while another thread flushed")
     if result.dtype.category == 1:
         _know_bounds(made, name, values)
-    if current.inference:
-        bound.mark_inference(made)
+    if local.inference:
+        binding(name).mark_inference(made)
     if requires_grad:
         members.set_requires_grad(made, True)
     return made

@@ -11,10 +11,13 @@ import warnings
 from typing import Any, Final
 
 from flambeau.base import dtypes, view_rules
+from flambeau.base.devices import META
 from flambeau.base.layout import Layout
+from flambeau.engine import callsite, stream
 from flambeau.ops.views.parts import slice_bounds
 from flambeau.tensor import creation, functions, index_bounds, indexing
-from flambeau.tensor.tensor import Tensor
+from flambeau.tensor.binding import binding
+from flambeau.tensor.tensor import Tensor, new_tensor
 
 _WRONG: Final = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
@@ -271,11 +274,43 @@ def nonzero(mask: Tensor) -> Tensor:
     return found
 
 
+def _rows(self: Tensor, key: Tensor) -> Tensor:
+    """x[indices] for one integer tensor: what functions.index does, its signature remembered."""
+    layout = self._layout
+    signature: Any = layout.memo.get((_rows, key._layout))
+    size = layout.shape[0]
+    range_ = index_bounds.known(key)
+    is_within = range_ is not None and -size <= range_[0] and range_[1] < size
+    if signature is None or not is_within:
+        made: Tensor = functions.index(self, (key,), (0,))
+        if made._layout.device is not META:
+            bound = binding("index")
+            layout.memo[_rows, key._layout] = bound.signature(
+                bound.taken_apart([self, (key,), (0,)])
+            )
+        return made
+    local = stream.LOCAL.stream
+    site = local.site or callsite.site()
+    (storage,) = stream.record(local, signature, (self, key), (), site)
+    made = new_tensor(storage, signature.out_layout)
+    base = self._base
+    if local.grad_enabled and (
+        self._autograd is not None or (base is not None and base._autograd is not None)
+    ):
+        plan = binding("index").gradient_plan
+        plan.attach(signature.attributes, (self, (key,)), made, site)
+    elif local.inference:
+        binding("index").mark_inference(made)
+    if layout.dtype.category == 1:
+        index_bounds.follow("index", {"input": self}, made)
+    return made
+
+
 def gathered(self: Tensor, key: Any) -> Tensor:
     """x[key] for keys with tensors, lists or bools."""
     is_plain = isinstance(key, Tensor) and key._layout.dtype is dtypes.int64
     if is_plain and key._layout.shape and self._layout.shape:
-        return functions.index(self, (key,), (0,))  # type: ignore[no-any-return]
+        return _rows(self, key)
     found = taken_apart(self, key)
     if not found.indices:
         viewed = found.viewed
