@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flambeau.engine.segment import Segment
 
 # What a slot means that the recorder has not set: it sets as few as it can.
-_DEFAULTS: Final = {"block": None, "external": None, "write_site": None}
+_DEFAULTS: Final = {"block": None, "bounds": None, "external": None, "write_site": None}
 
 
 class Storage:
@@ -25,14 +25,17 @@ class Storage:
     layout    the layout it was made with: views of it, at offset 0, cover the storage whole
     segment   the open segment that has work on it, or None
     slot      slot of its whole view there; the storage is the `_place` of such views
+    bounds    None, or (version, lowest, highest) of integers: tensor.index_bounds
     external  None, or why Python outside may see the memory (external.External)
     """
 
     __slots__ = (
-        "__weakref__", "block", "external", "layout", "segment", "slot", "version", "write_site",
+        "__weakref__", "block", "bounds", "external", "layout", "segment", "slot", "version",
+        "write_site",
     )  # fmt: skip
 
     block: Any
+    bounds: Any
     external: Any
     layout: Layout
     segment: Segment | None

@@ -17,10 +17,6 @@ from flambeau.engine.view import UNPLACED
 from flambeau.tensor import conversion, functions
 from flambeau.tensor.tensor import Tensor, new_tensor
 
-# Storage -> (version, lowest, highest).
-_KNOWN: Final[weakref.WeakKeyDictionary[Storage, tuple[int, int, int]]] = (
-    weakref.WeakKeyDictionary()
-)
 # Storages of which somebody has `.data`, whose writes no counter of theirs sees.
 UNTRACKED: Final[weakref.WeakSet[Storage]] = weakref.WeakSet()
 # A whole storage is read where it is at most this many times the view.
@@ -33,12 +29,12 @@ FEW: Final = 64
 def know(index: Tensor, lowest: int, highest: int) -> None:
     """Note bounds that follow from how the values were made."""
     storage = index._storage
-    _KNOWN[storage] = (storage.version, lowest, highest)
+    storage.bounds = (storage.version, lowest, highest)
 
 
 def known(index: Tensor) -> tuple[int, int] | None:
     """Bounds noted for the storage as it is now, or None."""
-    found = _KNOWN.get(index._storage)
+    found = index._storage.bounds
     if found is None or found[0] != index._storage.version or index._storage in UNTRACKED:
         return None
     return found[1], found[2]
@@ -88,7 +84,7 @@ def _first_outside(index: Tensor, low: int, high: int) -> int | None:
     storage = index._storage
     counted = storage.external is None and storage not in UNTRACKED and index._versions is None
     if counted:
-        known = _KNOWN.get(storage)
+        known = storage.bounds
         is_known = known is not None and known[0] == storage.version
         if is_known and low <= known[1] and known[2] < high:  # type: ignore[index]
             return None

@@ -76,18 +76,19 @@ def recorded(
     return made
 
 
+_EXACT: Final = 2**53
+
+
 def _know_bounds(made: Tensor, name: str, values: tuple[Any, ...]) -> None:
     """Note the range of integers that are about to index something, perhaps."""
-    from flambeau.tensor import index_bounds
-
-    if name == "arange" and len(values) == 2:
+    if name == "arange":
         start, step = values
-        end = start + step * max(made._layout.n_elements - 1, 0)
-        index_bounds.know(made, int(min(start, end)), int(max(start, end)))
-    elif name in _CONSTANTS or name == "full":
+        end = start + step * (made._layout.n_elements - 1)
+        made._storage.bounds = (0, start, end) if step > 0 else (0, end, start)
+    elif name in _CONSTANTS:
         (value,) = values or _CONSTANTS[name]
-        if abs(value) < 2**62:
-            index_bounds.know(made, int(value), int(value))
+        if -_EXACT < value < _EXACT:
+            made._storage.bounds = (0, int(value), int(value))
 
 
 def _signature(bound: Binding, result: Layout, values: tuple[Any, ...]) -> Signature:
@@ -402,7 +403,10 @@ def arange(
     >>> arange(3).tolist(), arange(1, 2, 0.5).tolist()
     ([0, 1, 2], [1.0, 1.5])
     """
-    start, end, step = _bounds(arguments, named)
+    if len(arguments) == 1 and arguments[0].__class__ is int and not named:
+        start, end, step = 0, arguments[0], 1
+    else:
+        start, end, step = _bounds(arguments, named)
     if out is not None:
         dtype = out._layout.dtype
     elif dtype is None:
