@@ -8,15 +8,20 @@ Not here  making tensors from arrays and arrays from tensors (tensor/numpy_shari
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from flambeau.devices.cpu import memory
 from flambeau.engine.storage import Storage
 from flambeau.engine.view import View
 
 # Views up to this many bytes are copied when recorded, so that the segment goes on.
 SNAPSHOT_BYTES: Final = 1 << 20
+# Kernels may read this far past the end of a view; foreign memory may end at the end of a page.
+OVER_READ_BYTES: Final = 512
+PAGE_BYTES: Final = 4096
 
 
 class External:
@@ -48,6 +53,20 @@ class OutsideBlock:
         self.owner = owner
 
 
+def is_cramped(block: Any) -> bool:
+    """Whether reading whole vectors past the end could leave the last page of foreign memory."""
+    if type(block) is not OutsideBlock:
+        return False
+    return -(block.address + block.n_bytes) % PAGE_BYTES < OVER_READ_BYTES
+
+
+def _copied(block: OutsideBlock) -> Any:
+    """Memory of our own with the same bytes."""
+    made = memory.allocate(block.n_bytes)
+    ctypes.memmove(made.address, block.address, block.n_bytes)
+    return made
+
+
 def is_shared(storage: Storage) -> bool:
     """Whether the storage is visible outside now; forgets owners that are gone."""
     external = storage.external
@@ -55,6 +74,8 @@ def is_shared(storage: Storage) -> bool:
         return False
     if external.is_shared():
         return True
+    if is_cramped(storage.block):
+        storage.block = _copied(storage.block)
     storage.external = None
     return False
 
@@ -87,13 +108,20 @@ def write_at_once(
     if current.segment.records:
         _flush(current.segment, "a write into memory shared with Python outside")
     segment = current.segment
+    # Cramped memory is computed in a copy of its own and written back.
+    cramped = [(s, s.block) for s in dict.fromkeys(still) if is_cramped(s.block)]
+    for storage, block in cramped:
+        storage.block = _copied(block)
     segment.direct = True
     try:
         _record(current, signature, tensors, numbers, site)
+        if still:
+            _flush(segment, "a write into memory shared with Python outside")
     finally:
         segment.direct = False
-    if still:
-        _flush(segment, "a write into memory shared with Python outside")
+        for storage, block in cramped:
+            ctypes.memmove(block.address, storage.block.address, block.n_bytes)
+            storage.block = block
 
 
 _record: Any = None

@@ -65,7 +65,8 @@ class Segment:
         """The view's slot; given at first touch. Flushes another stream's work on its storage."""
         storage = view._storage
         if storage.external is not None and not self.direct and external.is_shared(storage):
-            if view._layout.span_bytes <= external.SNAPSHOT_BYTES:
+            small = view._layout.span_bytes <= external.SNAPSHOT_BYTES
+            if small or external.is_cramped(storage.block):
                 # The copy's slot, not cached on the view: the next operator looks anew.
                 return self.touch(external.snapshot(view))
             self.closed = True  # so that the record is run before its call returns
