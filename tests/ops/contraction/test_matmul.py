@@ -1,0 +1,54 @@
+"""What products refuse, in torch's words."""
+
+import pytest
+
+from flambeau.base import dtypes
+from flambeau.base.layout import contiguous
+from flambeau.ops import REGISTRY
+
+
+def floats(*shape):
+    return contiguous(shape, dtypes.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "sentence"),
+    [
+        ("mm", [(2, 3), (4, 5)], "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
+        ("mm", [(3,), (4, 5)], "self must be a matrix"),
+        ("matmul", [(2, 3), (4, 5)], "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
+        ("matmul", [(7, 2, 3), (4, 5)], "mat1 and mat2 shapes cannot be multiplied (14x3 and 4x5)"),
+        ("matmul", [(2, 3), (4,)], "size mismatch, got input (2), mat (2x3), vec (4)"),
+        ("matmul", [(), (4,)], "both arguments to matmul need to be at least 1D, but they are 0D"),
+        ("matmul", [(6, 2, 3), (6, 4, 5)], "Expected size for first two dimensions of batch2"),
+        ("matmul", [(5, 2, 3), (6, 3, 4)], "The size of tensor a (5) must match the size of"),
+        ("bmm", [(2, 3), (2, 3, 4)], "batch1 must be a 3D tensor"),
+        ("mv", [(2, 3), (4,)], "size mismatch, got input (2), mat (2x3), vec (4)"),
+        ("dot", [(3,), (4,)], "inconsistent tensor size, expected tensor [3] and src [4]"),
+        ("dot", [(3, 1), (3,)], "1D tensors expected, but got 2D and 1D tensors"),
+        ("linear", [(2, 3), (2, 4)], "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x2)"),
+    ],
+)
+def test_shapes_that_do_not_fit(name, operands, sentence):
+    """A RuntimeError with torch's first sentence."""
+    with pytest.raises(RuntimeError) as caught:
+        REGISTRY[name].infer(*[floats(*shape) for shape in operands])
+    assert str(caught.value).startswith(sentence)
+
+
+def test_advice_where_a_transpose_would_do():
+    """(2x3) @ (4x3) wants the second matrix turned."""
+    with pytest.raises(RuntimeError, match="transpose the second matrix"):
+        REGISTRY["mm"].infer(floats(2, 3), floats(4, 3))
+
+
+def test_products_never_promote():
+    """Two dtypes are an error that says how to convert."""
+    doubles = contiguous((3, 4), dtypes.float64)
+    with pytest.raises(RuntimeError) as caught:
+        REGISTRY["mm"].infer(floats(2, 3), doubles)
+    message = str(caught.value)
+    assert message.startswith(
+        "expected m1 and m2 to have the same dtype, but got: float != double\n"
+    )
+    assert ".to(torch.float32)" in message
