@@ -1,0 +1,200 @@
+"""Images: resized, and their channels rearranged.
+
+Keeps     resizing is a gather along each dim, with weights where it interpolates.
+Touches   tensor.functions.
+Not here  the layers (modules/upsampling.py, pixelshuffle.py)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from flambeau.tensor import functions as t
+
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+
+
+def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+    """(..., C r^2, H, W) as (..., C, H r, W r)."""
+    factor = upscale_factor
+    *lead, channels, height, width = input.shape
+    if channels % factor**2:
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={channels} is not divisible by {factor**2}"
+        )
+    out = channels // factor**2
+    n = len(lead)
+    parts = input.reshape(*lead, out, factor, factor, height, width)
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return parts.permute(order).reshape(*lead, out, height * factor, width * factor)
+
+
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+    """(..., C, H r, W r) as (..., C r^2, H, W)."""
+    factor = downscale_factor
+    *lead, channels, height, width = input.shape
+    n = len(lead)
+    parts = input.reshape(*lead, channels, height // factor, factor, width // factor, factor)
+    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return parts.permute(order).reshape(
+        *lead, channels * factor**2, height // factor, width // factor
+    )
+
+
+def channel_shuffle(input: Any, groups: int) -> Any:
+    """Channels of all groups in turn."""
+    batch, channels = input.shape[:2]
+    parts = input.reshape(batch, groups, channels // groups, *input.shape[2:])
+    return parts.transpose(1, 2).reshape(input.shape)
+
+
+def _sizes(
+    input: Any, size: Any, scale_factor: Any, recompute: Any, count: int
+) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """(sizes of the result, scale of each dim or None where sizes say it)."""
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    spatial = input.shape[2:]
+    if size is not None:
+        given = tuple(size) if isinstance(size, (tuple, list)) else (size,) * count
+        if len(given) != count:
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got input "
+                f"with spatial dimensions of {list(spatial)} and output size of {size}. Please "
+                "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
+                "...,oK) format."
+            )
+        return given, (None,) * count
+    scales = scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * count
+    if len(scales) != count:
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, but got input "
+            f"with spatial dimensions of {list(spatial)} and scale_factor of shape {scale_factor}. "
+            "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, "
+            "s2, ...,sK) format."
+        )
+    sizes = tuple(math.floor(s * float(f)) for s, f in zip(spatial, scales, strict=True))
+    return sizes, (None,) * count if recompute else tuple(float(f) for f in scales)
+
+
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: Any = None, recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """An image in another size."""
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | "
+                "bilinear | bicubic | trilinear"
+            )
+    elif align_corners is None:
+        align_corners = False
+    count = input.dim() - 2
+    if antialias:
+        raise NotImplementedError("interpolate(antialias=True) is not there yet")
+    sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor, count)
+    if mode == "area":
+        from flambeau.nn.functions import pooling
+
+        return getattr(pooling, f"adaptive_avg_pool{count}d")(input, sizes)
+    if mode in _LINEAR and _LINEAR[mode] != count:
+        raise NotImplementedError(
+            f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input"
+        )
+    if mode not in ("nearest", "nearest-exact", "bicubic", *_LINEAR):
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
+            f"area | nearest-exact (got {mode})"
+        )
+    for number in range(count):
+        input = _resized(input, 2 + number, sizes[number], scales[number], mode, align_corners)
+    return input
+
+
+def _positions(old: int, new: int, scale: Any, align: bool) -> list[float]:
+    """Where each place of the new dim lies in the old one."""
+    if align:
+        step = (old - 1) / (new - 1) if new > 1 else 0.0
+        return [step * n for n in range(new)]
+    step = 1.0 / scale if scale else old / new
+    return [step * (n + 0.5) - 0.5 for n in range(new)]
+
+
+def _resized(input: Any, dim: int, new: int, scale: Any, mode: str, align: bool) -> Any:
+    import flambeau as torch
+
+    old = input.shape[dim]
+    if mode in ("nearest", "nearest-exact"):
+        step = 1.0 / scale if scale else old / new
+        half = 0.5 if mode == "nearest-exact" else 0.0
+        places = [min(int(math.floor((n + half) * step)), old - 1) for n in range(new)]
+        return t.index_select(input, dim, torch.tensor(places))
+    if mode == "bicubic":
+        return _cubic(input, dim, _positions(old, new, scale, align))
+    if old == new and not scale:
+        return input
+    positions = [max(each, 0.0) for each in _positions(old, new, scale, align)]
+    low = [min(int(each), old - 1) for each in positions]
+    high = [min(each + 1, old - 1) for each in low]
+    shape = (-1,) + (1,) * (input.dim() - 1 - dim)
+    share = torch.tensor(
+        [p - n for p, n in zip(positions, low, strict=True)], dtype=input.dtype
+    ).reshape(shape)
+    first = t.index_select(input, dim, torch.tensor(low))
+    second = t.index_select(input, dim, torch.tensor(high))
+    return first * (1 - share) + second * share
+
+
+def _cubic(input: Any, dim: int, positions: list[float]) -> Any:
+    """Four neighbours with weights of Keys' cubic, a = -0.75."""
+    import flambeau as torch
+
+    old = input.shape[dim]
+    a = -0.75
+
+    def near(x: float) -> float:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: float) -> float:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    shape = (-1,) + (1,) * (input.dim() - 1 - dim)
+    bases = [math.floor(p) for p in positions]
+    rests = [p - b for p, b in zip(positions, bases, strict=True)]
+    result: Any = None
+    for offset in (-1, 0, 1, 2):
+        places = [min(max(b + offset, 0), old - 1) for b in bases]
+        distances = [abs(r - offset) for r in rests]
+        weights = [far(d) if d > 1 else near(d) for d in distances]
+        column = torch.tensor(weights, dtype=input.dtype).reshape(shape)
+        part = t.index_select(input, dim, torch.tensor(places)) * column
+        result = part if result is None else result + part
+    return result
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: Any = None,
+) -> Any:  # fmt: skip
+    """The old name of interpolate."""
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """interpolate by the nearest place."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """interpolate along both dims, corners aligned."""
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)

@@ -1,0 +1,257 @@
+"""Pools as layers.
+
+Keeps     torch's settings, defaults and repr.
+Touches   nn.functional.
+Not here  the windows (functions/pooling.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.nn import functional as F
+from flambeau.nn.modules.module import Module
+from flambeau.nn.modules.sizes import repeated
+
+
+class _MaxPool(Module):
+    __constants__ = [
+        "ceil_mode", "dilation", "kernel_size", "padding", "return_indices", "stride",
+    ]  # fmt: skip
+    n_spatial = 0
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        return_indices: bool = False, ceil_mode: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride if stride is not None else kernel_size
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Any) -> Any:
+        pool = getattr(F, f"max_pool{self.n_spatial}d")
+        return pool(
+            input, self.kernel_size, self.stride, self.padding, self.dilation,
+            ceil_mode=self.ceil_mode, return_indices=self.return_indices,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest of windows of (N, C, L)."""
+
+    n_spatial = 1
+
+
+class MaxPool2d(_MaxPool):
+    """The largest of windows of (N, C, H, W)."""
+
+    n_spatial = 2
+
+
+class MaxPool3d(_MaxPool):
+    """The largest of windows of (N, C, D, H, W)."""
+
+    n_spatial = 3
+
+
+class AvgPool1d(Module):
+    """Means of windows of (N, C, L)."""
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size = repeated(kernel_size, 1)
+        self.stride = repeated(stride if stride is not None else kernel_size, 1)
+        self.padding = repeated(padding, 1)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Any) -> Any:
+        return F.avg_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _AvgPoolNd(Module):
+    n_spatial = 0
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride if stride is not None else kernel_size
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Any) -> Any:
+        pool = F.avg_pool2d if self.n_spatial == 2 else F.avg_pool3d
+        return pool(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad, self.divisor_override,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(_AvgPoolNd):
+    """Means of windows of (N, C, H, W)."""
+
+    n_spatial = 2
+
+
+class AvgPool3d(_AvgPoolNd):
+    """Means of windows of (N, C, D, H, W)."""
+
+    n_spatial = 3
+
+
+class _AdaptiveAvgPool(Module):
+    n_spatial = 0
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Any) -> Any:
+        return getattr(F, f"adaptive_avg_pool{self.n_spatial}d")(input, self.output_size)
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """Means of as many windows as asked for."""
+
+    n_spatial = 1
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """Means of as many windows as asked for."""
+
+    n_spatial = 2
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """Means of as many windows as asked for."""
+
+    n_spatial = 3
+
+
+class _AdaptiveMaxPool(_AdaptiveAvgPool):
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input: Any) -> Any:
+        pool = getattr(F, f"adaptive_max_pool{self.n_spatial}d")
+        return pool(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The largest of as many windows as asked for."""
+
+    n_spatial = 1
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The largest of as many windows as asked for."""
+
+    n_spatial = 2
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The largest of as many windows as asked for."""
+
+    n_spatial = 3
+
+
+class _MaxUnpool(Module):
+    n_spatial = 0
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        count = self.n_spatial
+        self.kernel_size = repeated(kernel_size, count)
+        self.stride = repeated(stride if stride is not None else kernel_size, count)
+        self.padding = repeated(padding, count)
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        return getattr(F, f"max_unpool{self.n_spatial}d")(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Values put back where MaxPool1d found them."""
+
+    n_spatial = 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Values put back where MaxPool2d found them."""
+
+    n_spatial = 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Values put back where MaxPool3d found them."""
+
+    n_spatial = 3
+
+
+class _LPPool(Module):
+    n_spatial = 0
+
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Any) -> Any:
+        pool = getattr(F, f"lp_pool{self.n_spatial}d")
+        return pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """Norms of windows of (N, C, L)."""
+
+    n_spatial = 1
+
+
+class LPPool2d(_LPPool):
+    """Norms of windows of (N, C, H, W)."""
+
+    n_spatial = 2
