@@ -86,7 +86,7 @@ def _first_outside(index: Tensor, low: int, high: int) -> int | None:
     if counted:
         known = storage.bounds
         is_known = known is not None and known[0] == storage.version
-        if is_known and low <= known[1] and known[2] < high:  # type: ignore[index]
+        if is_known and low <= known[1] and known[2] < high:
             return None
     if counted and storage.layout.dtype is layout.dtype:
         whole = storage.layout.span

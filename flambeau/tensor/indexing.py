@@ -172,7 +172,12 @@ def _with_history(self: Tensor, key: Any, made: Tensor) -> Tensor:
     plan = _PLANS.get(name)
     if plan is None:
         plan = _PLANS[name] = binding(name).gradient_plan
-    gradient_record.attach_view(plan, attributes, self, made, callsite.site())
+    local = LOCAL.stream
+    site = local.site or callsite.site()
+    if local.grad_enabled and self._base is None and self._rebased is None:
+        plan.attach(attributes, (self,), made, site)  # nothing of a family to look at
+    else:
+        gradient_record.attach_view(plan, attributes, self, made, site)
     return made
 
 

@@ -184,7 +184,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if k == 2:
         return functions.flip(input, (first, second))  # type: ignore[no-any-return]
     if k == 3:
-        made: Tensor = functions.transpose(functions.flip(input, (first,)), first, second)
+        made = functions.transpose(functions.flip(input, (first,)), first, second)
         return made
     return functions.clone(input)  # type: ignore[no-any-return]
 
@@ -331,7 +331,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape[at] = along_input
     whole = functions.expand(input, tuple(shape))
     shape[at] = along_indices
-    made: Tensor = functions.gather(whole, at, functions.expand(indices, tuple(shape)))
+    made = functions.gather(whole, at, functions.expand(indices, tuple(shape)))
     return made
 
 
@@ -364,7 +364,7 @@ def repeat_interleave(
     if any(each < 0 for each in counts):
         raise RuntimeError("repeats can not be negative")
     flat = [place for place, count in enumerate(counts) for _ in range(count)]
-    made: Tensor = functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))
+    made = functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))
     return made
 
 
