@@ -184,8 +184,8 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if k == 2:
         return functions.flip(input, (first, second))  # type: ignore[no-any-return]
     if k == 3:
-        made = functions.transpose(functions.flip(input, (first,)), first, second)
-        return made
+        other: Tensor = functions.transpose(functions.flip(input, (first,)), first, second)
+        return other
     return functions.clone(input)  # type: ignore[no-any-return]
 
 
@@ -331,8 +331,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape[at] = along_input
     whole = functions.expand(input, tuple(shape))
     shape[at] = along_indices
-    made = functions.gather(whole, at, functions.expand(indices, tuple(shape)))
-    return made
+    other: Tensor = functions.gather(whole, at, functions.expand(indices, tuple(shape)))
+    return other
 
 
 def repeat_interleave(
@@ -364,8 +364,8 @@ def repeat_interleave(
     if any(each < 0 for each in counts):
         raise RuntimeError("repeats can not be negative")
     flat = [place for place, count in enumerate(counts) for _ in range(count)]
-    made = functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))
-    return made
+    other: Tensor = functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))
+    return other
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
