@@ -143,3 +143,32 @@ def test_one_result_only(n: int, wanted: str) -> None:
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
 def test_nothing(shape: tuple[int, ...]) -> None:
     _check(np.zeros(shape, np.float32), "float32", 0)
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_topk_dtypes(dtype: str, largest: bool) -> None:
+    _check(_numbers((3, 500), dtype), dtype, 1, largest, 7)
+    _check(_numbers((500, 3), dtype), dtype, 0, largest, 100)
+    _check(_numbers((70_001,), dtype), dtype, 0, largest, 150)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 24, 25, 99, 100])
+def test_topk_sizes(k: int) -> None:
+    _check(_numbers((100,), "float32"), "float32", 0, True, k)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("k", [1, 10, 1000, 20_000])
+def test_topk_of_ordered_rows(k: int, step: int) -> None:
+    """All elements are candidates, or none after the first ones."""
+    x = np.arange(70_000, dtype=np.float64)[::step] // 3
+    _check(x, "float64", 0, True, k)
+    _check(np.stack([x, -x], 1), "float64", 0, True, k)
+
+
+def test_topk_strides() -> None:
+    x = _numbers((50, 130), "float32")
+    _check(x, "float32", 1, True, 5, (1, 50))
+    _check(x, "float32", 1, True, 5, (150, -1), (1, 50))
+    _check(x[:, ::-1], "float32", 1, False, 20, (300, 2), (20, 1))

@@ -2,16 +2,17 @@
 
 Keeps     stable, so that every way gives the same result.
 Touches   config, features, steps, walks.
-Not here  the text (records_text.py, rows_text.py, radix_text.py), operators (ops/indexing)."""
+Not here  the text (records_text.py and its neighbours), operators (ops/indexing)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features
-from flambeau.devices.cpu.sorting import radix_text, rows_text
+from flambeau.devices.cpu.sorting import radix_text, rows_text, select_text
 from flambeau.devices.cpu.sorting.records_text import Records, Results
 from flambeau.devices.cpu.steps import At, NativePlan, NativeStep
 from flambeau.devices.cpu.walks import Dim, collapsed, count
@@ -21,7 +22,11 @@ _LONG: Final = 65_536
 # Elements of a chunk of units, and least of a chunk of a long row.
 _CHUNK_ELEMENTS: Final = 8_192
 _CHUNK_LEAST: Final = 16_384
+# The first n / 4 elements or more are found by sorting all.
+_MANY: Final = 4
+# Bits of a digit: more passes over rows that stay in the cache, fewer over long ones.
 _RADIX: Final = 8
+_RADIX_LONG: Final = 11
 
 
 class _Rows:
@@ -76,11 +81,51 @@ def topk(
     """(values, indices) of the k largest or smallest along `dim`, in order; of equal ones the
     first come first."""
     rows = _Rows(reads[0], writes[0], writes[1], dim)
-    return _sorted(reads[0].dtype, rows, largest, wanted)
+    n, element = rows.n, reads[0].dtype
+    if rows.count and 0 < k <= n // _MANY and n > rows_text.SHORT and n < 1 << 32:
+        return _selected(_records(element, largest, n), rows, wanted)
+    return _sorted(element, rows, largest, wanted)
+
+
+def _selected(records: Records, rows: _Rows, wanted: str) -> NativePlan:
+    """Candidates of chunks of rows, then of whole rows."""
+    records = replace(records, radix=_RADIX)
+    n, k, results = rows.n, rows.n_results, _results(wanted)
+    threads = CONFIG.threads or features.usable_cores()
+    least = max(_LONG // 4, 8 * k)
+    missing = -(-2 * threads // rows.count) if threads > 1 else 1
+    n_chunks = max(1, min(missing, n // least))
+    chunk = -(-n // n_chunks)
+    n_chunks = -(-n // chunk)
+    capacity = 2 * k + 64
+    area = rows_text.area_bytes(records, capacity + select_text.STRIDE)
+    total = (n_chunks - 1) * k + min(k, n - (n_chunks - 1) * chunk)
+    list_bytes = rows_text.area_bytes(records, total)
+    is_direct = n_chunks == 1
+    words: list[int | At] = [
+        *rows.words(rows_text.places_of(capacity + select_text.STRIDE), area),
+        0 if is_direct else At("workspace"), list_bytes, rows_text.places_of(total), chunk,
+        n_chunks, capacity, total,
+    ]  # fmt: skip
+    for dim in rows.outer:
+        words += dim
+    arguments, n_outer = tuple(words), len(rows.outer)
+    is_contiguous = rows.steps[0] == records.element.itemsize
+    kernel = select_text.select_kernel(records, results, n_outer, is_contiguous, is_direct)
+    per_chunk = max(1, _CHUNK_ELEMENTS // chunk)
+    scratch = 2 * area + records.histogram_bytes
+    steps = [NativeStep(*kernel, rows.count * n_chunks, per_chunk, arguments, scratch)]
+    if is_direct:
+        return NativePlan(tuple(steps))
+    merge = select_text.merge_kernel(records, results, n_outer)
+    scratch = list_bytes + records.histogram_bytes
+    steps.append(NativeStep(*merge, rows.count, 1, arguments, scratch))
+    return NativePlan(tuple(steps), rows.count * list_bytes)
 
 
 def _records(element: Any, descending: bool, n: int) -> Records:
-    return Records(element, descending, "i32" if n < 1 << 32 else "i64", _RADIX)
+    radix = _RADIX_LONG if n >= _LONG else _RADIX
+    return Records(element, descending, "i32" if n < 1 << 32 else "i64", radix)
 
 
 def _results(wanted: str) -> Results:
@@ -96,7 +141,7 @@ def _sorted(element: Any, rows: _Rows, descending: bool, wanted: str) -> NativeP
     if n >= _LONG and rows.count < threads:
         return _long_rows(records, results, rows, threads)
     area = rows_text.area_bytes(records, n)
-    words = rows.words(8 * n, area)
+    words = rows.words(rows_text.places_of(n), area)
     for dim in rows.outer:
         words += dim
     chunk = max(1, _CHUNK_ELEMENTS // n)
@@ -117,13 +162,15 @@ def _long_rows(records: Records, results: Results, rows: _Rows, threads: int) ->
     area = rows_text.area_bytes(records, n)
     shifts = records.shifts
     flags = 2 * area
-    counts = flags + 64 * -(-len(shifts) // 8)
-    workspace = counts + 8 * len(shifts) * n_chunks * records.n_bins
+    bits = flags + 64 * -(-len(shifts) // 8)
+    counts = bits + 64 * -(-n_chunks // 4)
+    workspace = counts + 8 * n_chunks * records.n_bins
     steps: list[NativeStep] = []
     for number in range(rows.count):
         common = [
-            *rows.words(8 * n, area, rows.offsets(number)), At("workspace"),
-            At("workspace", 0, flags), At("workspace", 0, counts), chunk, n_chunks,
+            *rows.words(rows_text.places_of(n), area, rows.offsets(number)), At("workspace"),
+            At("workspace", 0, flags), At("workspace", 0, bits), At("workspace", 0, counts),
+            chunk, n_chunks,
         ]  # fmt: skip
 
         def step(
@@ -134,7 +181,7 @@ def _long_rows(records: Records, results: Results, rows: _Rows, threads: int) ->
             return NativeStep(*kernel, n_units, 1, (*common, digit, shift))
 
         steps.append(step(radix_text.build_kernel(records), n_chunks, 0))
-        steps.append(step(radix_text.survey_kernel(records), len(shifts), 0))
+        steps.append(step(radix_text.survey_kernel(records), 1, 0))
         for digit in range(len(shifts)):
             if digit:
                 steps.append(step(radix_text.count_kernel(records), n_chunks, digit))

@@ -15,10 +15,10 @@ from flambeau.devices.cpu.sorting.records_text import WORDS, Records, Results, e
 from flambeau.devices.cpu.sorting.rows_text import clear, increase
 from flambeau.devices.cpu.writer import Writer, kernel_of
 
-# flags: for each digit whether it is the same everywhere; counts: for each digit of each chunk.
-# digit and its shift are of the step.
+# flags: for each digit whether it is the same everywhere; bits: of each chunk's words, all `and`
+# and all `or`; counts: of each chunk. digit and its shift are of the step.
 LONG_WORDS: Final = (
-    *WORDS, "area_at", "flags_at", "counts_at", "chunk", "n_chunks", "digit", "shift",
+    *WORDS, "area_at", "flags_at", "bits_at", "counts_at", "chunk", "n_chunks", "digit", "shift",
 )  # fmt: skip
 
 
@@ -27,10 +27,9 @@ def _chunk(w: Writer, words: dict[str, str], unit: str) -> tuple[str, str]:
     return first, w.smaller(w.add(first, words["chunk"]), words["n"])
 
 
-def _counts(w: Writer, records: Records, words: dict[str, str], digit: str, unit: str) -> str:
-    """Counts of a digit's values in a chunk."""
-    number = w.add(w.mul(digit, words["n_chunks"]), unit)
-    return w.at("i64", words["counts_at"], w.mul(number, records.n_bins))
+def _counts(w: Writer, records: Records, words: dict[str, str], unit: str) -> str:
+    """Counts of the step's digit in a chunk."""
+    return w.at("i64", words["counts_at"], w.mul(unit, records.n_bins))
 
 
 def _areas(w: Writer, words: dict[str, str], digit: str) -> tuple[str, str]:
@@ -55,42 +54,44 @@ def _passed_over(w: Writer, words: dict[str, str]) -> None:
 
 @lru_cache(maxsize=64)
 def build_kernel(records: Records) -> tuple[str, str]:
-    """A unit makes a chunk's records and counts all digits."""
+    """A unit makes a chunk's records, counts the lowest digit and gathers which bits differ."""
     w = Writer()
     words = w.words(LONG_WORDS)
     with w.loop("%begin", "%end") as unit:
-        counts = [
-            _counts(w, records, words, str(digit), unit.index)
-            for digit in range(len(records.shifts))
-        ]
-        for each in counts:
-            clear(w, "i64", each, records.n_bins)
+        counts = _counts(w, records, words, unit.index)
+        clear(w, "i64", counts, records.n_bins)
         first, end = _chunk(w, words, unit.index)
-        with w.loop(first, end) as loop:
+        with w.loop(first, end, [("i64", "-1"), ("i64", "0")]) as loop:
             bits = records.load_element(w, words["source_at"], loop.index, words["source_step"])
             word = records.word(w, records.key(w, bits), loop.index)
             records.store(w, words["area_at"], words["places"], loop.index, word, loop.index)
-            for each, shift in zip(counts, records.shifts, strict=True):
-                increase(w, "i64", each, records.digit(w, word, shift))
+            increase(w, "i64", counts, records.digit(w, word, records.shifts[0]))
+            everywhere, anywhere = loop.carried
+            loop.next = [w.let(f"and i64 {everywhere}, {word}"),
+                         w.let(f"or i64 {anywhere}, {word}")]  # fmt: skip
+        bits_at = w.at("i64", words["bits_at"], w.mul(unit.index, 2))
+        for number, value in enumerate(loop.results):
+            w.store("i64", value, w.at("i64", bits_at, number))
     w.put("ret void")
     return kernel_of(f"sort_build_{records.element.short_name}", w)
 
 
 @lru_cache(maxsize=64)
 def survey_kernel(records: Records) -> tuple[str, str]:
-    """A unit is a digit: whether one value of it has all elements."""
+    """One unit: for each digit whether it is the same in all words."""
     w = Writer()
     words = w.words(LONG_WORDS)
-    with w.loop("%begin", "%end") as unit:
-        with w.loop("0", str(records.n_bins), [("i64", "0")]) as bins:
-            with w.loop("0", words["n_chunks"], [("i64", "0")]) as chunks:
-                counts = _counts(w, records, words, unit.index, chunks.index)
-                own = w.load("i64", w.at("i64", counts, bins.index))
-                chunks.next = [w.add(chunks.carried[0], own)]
-            everything = w.compare("eq", chunks.results[0], words["n"])
-            flag = w.let(f"zext i1 {everything} to i64")
-            bins.next = [w.let(f"or i64 {bins.carried[0]}, {flag}")]
-        w.store("i64", bins.results[0], w.at("i64", words["flags_at"], unit.index))
+    with w.loop("0", words["n_chunks"], [("i64", "-1"), ("i64", "0")]) as loop:
+        bits_at = w.at("i64", words["bits_at"], w.mul(loop.index, 2))
+        loop.next = [
+            w.let(f"{word} i64 {loop.carried[number]}, {w.load('i64', w.at('i64', bits_at, number))}")
+            for number, word in enumerate(("and", "or"))
+        ]
+    differing = w.let(f"xor i64 {loop.results[0]}, {loop.results[1]}")
+    for number, shift in enumerate(records.shifts):
+        same = w.compare("eq", records.digit(w, differing, shift), 0)
+        flag = w.let(f"zext i1 {same} to i64")
+        w.store("i64", flag, w.at("i64", words["flags_at"], number))
     w.put("ret void")
     return kernel_of("sort_survey", w)
 
@@ -103,7 +104,7 @@ def count_kernel(records: Records) -> tuple[str, str]:
     _passed_over(w, words)
     area, _ = _areas(w, words, words["digit"])
     with w.loop("%begin", "%end") as unit:
-        counts = _counts(w, records, words, words["digit"], unit.index)
+        counts = _counts(w, records, words, unit.index)
         clear(w, "i64", counts, records.n_bins)
         first, end = _chunk(w, words, unit.index)
         with w.loop(first, end) as loop:
@@ -119,7 +120,7 @@ def place_kernel(records: Records) -> tuple[str, str]:
     w = Writer()
     words = w.words(LONG_WORDS)
     _passed_over(w, words)
-    first = _counts(w, records, words, words["digit"], "0")
+    first = _counts(w, records, words, "0")
     with w.loop("0", str(records.n_bins), [("i64", "0")]) as bins:
         start = w.at("i64", first, bins.index)
         carried = [("i64", bins.carried[0]), ("ptr", start)]
@@ -141,7 +142,7 @@ def move_kernel(records: Records) -> tuple[str, str]:
     _passed_over(w, words)
     area, other = _areas(w, words, words["digit"])
     with w.loop("%begin", "%end") as unit:
-        counts = _counts(w, records, words, words["digit"], unit.index)
+        counts = _counts(w, records, words, unit.index)
         first, end = _chunk(w, words, unit.index)
         with w.loop(first, end) as loop:
             word = records.load_word(w, area, loop.index)

@@ -177,6 +177,14 @@ def emit(
     row  pointers to its source, values and indices"""
     word = records.load_word(w, area, number)
     place = records.load_place(w, area, words["places"], number, word)
+    emit_record(w, records, wanted, words, word, place, position, row)
+
+
+def emit_record(
+    w: Writer, records: Records, wanted: Results, words: dict[str, str], word: str, place: str,
+    position: str, row: dict[str, str],
+) -> None:  # fmt: skip
+    """Write the element and place of a record, given its word, to a position of a row."""
     if wanted.values:
         bits, several = records.element_bits(w, records.key_of(w, word))
         if several:

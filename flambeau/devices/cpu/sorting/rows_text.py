@@ -9,12 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from flambeau.devices.cpu.sorting.records_text import WORDS, Records, Results, emit, row_of
+from flambeau.devices.cpu.sorting.records_text import WORDS, Records, Results, emit, emit_record, row_of
 from flambeau.devices.cpu.writer import TYPE_BYTES, Writer, kernel_of
 
 # Rows of at most so many elements are sorted by counting.
-SHORT: Final = 96
+SHORT: Final = 64
 _LANES: Final = 4
+# Signed comparisons of words with their upper bit flipped are unsigned ones.
+_FLIP: Final = -(1 << 63)
 
 
 def clear(w: Writer, kind: str, counts: str, n: int) -> None:
@@ -83,19 +85,28 @@ def scratch_bytes(records: Records, capacity: int) -> int:
     return 2 * area_bytes(records, capacity) + records.histogram_bytes
 
 
+def places_of(capacity: int) -> int:
+    """Where an area's places begin: after its words and a vector more."""
+    return 8 * (capacity + 8)
+
+
 def area_bytes(records: Records, capacity: int) -> int:
-    """Bytes of an area, a multiple of 64; a vector may be read past its end."""
-    return -(-(records.n_bytes * capacity + 32) // 64) * 64
+    """Bytes of an area, a multiple of 64."""
+    return -(-(records.n_bytes * capacity + 64) // 64) * 64
 
 
 def build(
-    w: Writer, records: Records, words: dict[str, str], source: str, first: str, n: str, area: str
-) -> None:
-    """Records of n elements of a row, from number `first` on, into an area from its start on."""
+    w: Writer, records: Records, words: dict[str, str], source: str, first: str, n: str,
+    area: str, flip: int = 0,
+) -> None:  # fmt: skip
+    """Records of n elements of a row, from number `first` on, into an area from its start on;
+    bits `flip` of their words flipped."""
     with w.loop("0", n) as loop:
         place = w.add(first, loop.index)
         bits = records.load_element(w, source, place, words["source_step"])
         word = records.word(w, records.key(w, bits), place)
+        if flip:
+            word = w.let(f"xor i64 {word}, {flip}")
         records.store(w, area, words["places"], loop.index, word, place)
 
 
@@ -128,34 +139,38 @@ def short_row_kernel(records: Records, wanted: Results, n_outer: int) -> tuple[s
     n = words["n"]
     with w.loop("%begin", "%end") as unit:
         row = row_of(w, words, unit.index, n_outer, len(WORDS))
-        build(w, records, words, row["source"], "0", n, "%scratch")
+        build(w, records, words, row["source"], "0", n, "%scratch", _FLIP)
+        largest = f"splat (i64 {(1 << 63) - 1})"
+        w.store(f"<{_LANES} x i64>", largest, w.at("i64", "%scratch", n), 8)
         with w.loop("0", n) as loop:
-            position = _count_before(w, records, n, loop.index)
+            word = records.load_word(w, "%scratch", loop.index)
+            position = count_before(w, records, "%scratch", n, word, loop.index, "slt")
             with w.when(w.compare("slt", position, words["n_results"])):
-                emit(w, records, wanted, words, "%scratch", loop.index, position, row)
+                plain = w.let(f"xor i64 {word}, {_FLIP}")
+                place = loop.index
+                emit_record(w, records, wanted, words, plain, place, position, row)
     w.put("ret void")
     return kernel_of(f"sort_short_{records.element.short_name}", w)
 
 
-def _count_before(w: Writer, records: Records, n: str, own: str) -> str:
-    """How many of the n records in scratch come before record number `own`."""
+def count_before(
+    w: Writer, records: Records, area: str, n: str, word: str, own: str, kind: str
+) -> str:
+    """How many of an area's n records come before number `own`, by a comparison `kind` of words;
+    after the last one lie largest words."""
     vector, lanes = f"<{_LANES} x i64>", f"<{_LANES} x i1>"
-    word = records.load_word(w, "%scratch", own)
-    words, owns, ends = (_repeated(w, each) for each in (word, own, n))
+    words, owns = (_repeated(w, each) for each in (word, own))
     steps = ", ".join(f"i64 {lane}" for lane in range(_LANES))
     with w.loop("0", n, [(vector, "zeroinitializer")], _LANES) as loop:
-        other = w.load(vector, w.at("i64", "%scratch", loop.index), 8)
-        places = w.let(f"add {vector} {_repeated(w, loop.index)}, <{steps}>")
-        before = w.let(f"icmp ult {vector} {other}, {words}")
+        other = w.load(vector, w.at("i64", area, loop.index), 8)
+        before = w.let(f"icmp {kind} {vector} {other}, {words}")
         if not records.is_packed:
+            places = w.let(f"add {vector} {_repeated(w, loop.index)}, <{steps}>")
             equal = w.let(f"icmp eq {vector} {other}, {words}")
             earlier = w.let(f"icmp slt {vector} {places}, {owns}")
             before = w.let(f"or {lanes} {before}, {w.let(f'and {lanes} {equal}, {earlier}')}")
-        # Beyond the last record lies whatever the scratch held.
-        there = w.let(f"icmp slt {vector} {places}, {ends}")
-        before = w.let(f"and {lanes} {before}, {there}")
-        loop.next = [w.let(f"sub {vector} {loop.carried[0]}, "
-                           f"{w.let(f'sext {lanes} {before} to {vector}')}")]  # fmt: skip
+        ones = w.let(f"sext {lanes} {before} to {vector}")
+        loop.next = [w.let(f"sub {vector} {loop.carried[0]}, {ones}")]
     w.declare(f"i64 @llvm.vector.reduce.add.v{_LANES}i64({vector})")
     total = loop.results[0]
     return w.let(f"call i64 @llvm.vector.reduce.add.v{_LANES}i64({vector} {total})")
