@@ -12,7 +12,7 @@ from flambeau.optim import group as groups
 from flambeau.optim.each import check_numbers
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.update import update
-from flambeau.tensor import fills
+from flambeau.tensor.public import fills
 
 _item = dict.__getitem__
 

@@ -45,6 +45,7 @@ class _Lambdas(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
+        del state["lr_lambdas"]
         state["lr_lambdas"] = callables_state(self.lr_lambdas)
         return state
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau.optim import group as groups
 from flambeau.optim.each import EachParameter, check_betas, check_numbers, decayed
+from flambeau.optim.state import rounded
 
 
 class NAdam(EachParameter):
@@ -50,7 +51,7 @@ class NAdam(EachParameter):
         gradient = decayed(parameter, gradient, group)
         now = beta1 * (1.0 - 0.5 * (0.96 ** (count * decay)))
         later = beta1 * (1.0 - 0.5 * (0.96 ** ((count + 1) * decay)))
-        product = state.hold("mu_product", state.number("mu_product") * now)
+        product = state.hold("mu_product", state.number("mu_product") * rounded(now))
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
         exp_avg.lerp_(gradient, 1 - beta1)
         exp_avg_sq.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)

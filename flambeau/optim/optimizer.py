@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, Final
 
 from flambeau.engine import stream
-from flambeau.optim.state import NUMBERS, ParameterState, plain
+from flambeau.optim.state import STEP, ParameterState, plain
 from flambeau.tensor import Tensor
 from flambeau.utils.hooks import RemovableHandle
 
@@ -340,7 +340,7 @@ class Optimizer:
 def _fitted(parameter: Any, value: Any, key: Any = None) -> Any:
     """A loaded value in the dtype of its parameter; step counts stay as they are."""
     if isinstance(value, Tensor):
-        if key in NUMBERS or not parameter.is_floating_point():
+        if key == STEP or not parameter.is_floating_point():
             return value
         return value.to(parameter.dtype)
     if isinstance(value, dict):

@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau.optim import group as groups
 from flambeau.optim.each import EachParameter
-from flambeau.tensor import fills
+from flambeau.tensor.public import fills
 from flambeau.tensor import functions as t
 
 

@@ -30,6 +30,11 @@ def _as_tensor(value: float) -> Tensor:
     return creation.tensor(float(value), dtype=_number_dtype())
 
 
+def rounded(value: float) -> float:
+    """A number as torch's tensors of single numbers keep it."""
+    return ctypes.c_float(value).value if _number_dtype() is dtypes.float32 else value
+
+
 class ParameterState(dict[str, Any]):
     """A dict whose single numbers are tensors when they are looked at. Once one was, the tensor
     counts, until nobody holds it any more."""
@@ -43,8 +48,7 @@ class ParameterState(dict[str, Any]):
 
     def hold(self, key: str, value: float) -> float:
         """Change a number; returns it as it is kept, rounded."""
-        if _number_dtype() is dtypes.float32:
-            value = ctypes.c_float(value).value
+        value = rounded(value)
         held = dict.get(self, key)
         if isinstance(held, Tensor) and sys.getrefcount(held) > _UNSEEN:
             held.fill_(value)

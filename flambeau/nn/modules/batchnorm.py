@@ -13,7 +13,8 @@ from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
-from flambeau.tensor import creation, fills
+from flambeau.tensor import creation
+from flambeau.tensor.public import fills
 
 
 class _NormBase(Module):

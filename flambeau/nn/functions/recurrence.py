@@ -1,0 +1,59 @@
+"""Recurrent steps: what one time makes of its input and of the time before.
+
+Keeps     the inputs of all times go through one product; a step is one product and elementwise
+          work, which the fuser makes one kernel of.
+Touches   tensor.functions.
+Not here  layers and directions (modules/rnn.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.tensor import functions as t
+
+Weights = dict[str, Any]
+
+
+def step(mode: str, into: Any, states: list[Any], weights: Weights) -> tuple[Any, ...]:
+    """New states from `into` (the input through its weights) and the states before."""
+    hidden = states[0]
+    back = t.linear(hidden, weights["weight_hh"], weights.get("bias_hh"))
+    if mode == "LSTM":
+        return _lstm(into + back, states[1], weights)
+    if mode == "GRU":
+        return (_gru(into, back, hidden),)
+    total = into + back
+    return (t.tanh(total) if mode == "RNN_TANH" else t.relu(total),)
+
+
+def _lstm(gates: Any, cell: Any, weights: Weights) -> tuple[Any, Any]:
+    enter, forget, candidate, leave = gates.chunk(4, -1)
+    cell = t.sigmoid(forget) * cell + t.sigmoid(enter) * t.tanh(candidate)
+    hidden = t.sigmoid(leave) * t.tanh(cell)
+    if "weight_hr" in weights:
+        hidden = t.linear(hidden, weights["weight_hr"])
+    return hidden, cell
+
+
+def _gru(into: Any, back: Any, hidden: Any) -> Any:
+    into_reset, into_update, into_new = into.chunk(3, -1)
+    back_reset, back_update, back_new = back.chunk(3, -1)
+    reset = t.sigmoid(into_reset + back_reset)
+    update = t.sigmoid(into_update + back_update)
+    new = t.tanh(into_new + reset * back_new)
+    return (hidden - new) * update + new
+
+
+def run(
+    mode: str, inputs: Any, states: list[Any], weights: Weights, is_reverse: bool = False
+) -> tuple[Any, list[Any]]:
+    """(outputs of all times, last states) of (time, batch, features)."""
+    into = t.linear(inputs, weights["weight_ih"], weights.get("bias_ih"))
+    parts = into.unbind(0)
+    made = []
+    for part in reversed(parts) if is_reverse else parts:
+        states = list(step(mode, part, states, weights))
+        made.append(states[0])
+    if is_reverse:
+        made.reverse()
+    return t.stack(made), states

@@ -1,0 +1,388 @@
+"""Recurrent layers and cells: RNN, LSTM, GRU.
+
+Keeps     torch's parameters, their order and initial values; inputs of all times go through one
+          product a layer, what depends on the time before is recorded step by step.
+Touches   nn.init, functions/recurrence.py.
+Not here  the steps (functions/recurrence.py)."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from typing import Any
+
+from flambeau.nn import init
+from flambeau.nn.functions import recurrence
+from flambeau.nn.modules.module import Module
+from flambeau.nn.parameter import Parameter
+from flambeau.tensor import creation
+from flambeau.tensor import functions as t
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+class RNNBase(Module):
+    """What RNN, LSTM and GRU share."""
+
+    __constants__ = [
+        "batch_first", "bias", "bidirectional", "dropout", "hidden_size", "input_size", "mode",
+        "num_layers", "proj_size",
+    ]  # fmt: skip
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+        proj_size: int = 0, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        _check_settings(hidden_size, num_layers, dropout, proj_size)
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._flat_weights_names: list[str] = []
+        self._all_weights: list[list[str]] = []
+        gates = _GATES[mode] * hidden_size
+        n_directions = 2 if bidirectional else 1
+        state_size = proj_size if proj_size > 0 else hidden_size
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else state_size * n_directions
+            for direction in range(n_directions):
+                tail = f"_l{layer}" + ("_reverse" if direction else "")
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (gates, width), "weight_hh": (gates, state_size),
+                }  # fmt: skip
+                if bias:
+                    shapes["bias_ih"] = shapes["bias_hh"] = (gates,)
+                if proj_size > 0:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                names = [name + tail for name in shapes]
+                for name, shape in zip(names, shapes.values(), strict=True):
+                    setattr(
+                        self, name, Parameter(creation.empty(shape, device=device, dtype=dtype))
+                    )
+                self._flat_weights_names.extend(names)
+                self._all_weights.append(names)
+        if dropout > 0 and num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero "
+                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
+                f"num_layers={num_layers}",
+                stacklevel=3,
+            )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw everything from U(-1/sqrt(hidden_size), 1/sqrt(hidden_size))."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do: weights need not lie side by side."""
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """Parameters by layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.proj_size != 0:
+            text += f", proj_size={self.proj_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if self.batch_first is not False:
+            text += f", batch_first={self.batch_first}"
+        if self.dropout != 0:
+            text += f", dropout={self.dropout}"
+        return text + (
+            f", bidirectional={self.bidirectional}" if self.bidirectional is not False else ""
+        )
+
+    # Calling ------------------------------------------------------------------------
+
+    def _state_width(self) -> int:
+        return self.proj_size if self.proj_size > 0 else self.hidden_size
+
+    def _batched(self, input: Any) -> tuple[Any, bool]:
+        """(input as (time, batch, features), whether it had a batch)."""
+        if input.dim() not in (2, 3):
+            raise ValueError(
+                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead"
+            )
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {input.shape[-1]}"
+            )
+        weight = self._flat_weights[0]
+        if input.dtype is not weight.dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
+                f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})"
+            )
+        if input.dim() == 2:
+            return input.unsqueeze(1), False
+        return (input.transpose(0, 1) if self.batch_first else input), True
+
+    def _start(self, given: Any, batch: int, width: int, like: Any, has_batch: bool) -> Any:
+        """The first state: (layers * directions, batch, width)."""
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        if given is None:
+            return like.new_zeros((count, batch, width))
+        if given.dim() != (3 if has_batch else 2):
+            kind = "batched 3-D" if has_batch else "unbatched 2-D"
+            wanted = 3 if has_batch else 2
+            raise RuntimeError(
+                f"For {kind} input, hx should also be {wanted}-D but got {given.dim()}-D tensor"
+            )
+        given = given if has_batch else given.unsqueeze(1)
+        if tuple(given.shape) != (count, batch, width):
+            raise RuntimeError(
+                f"Expected hidden size {(count, batch, width)}, got {list(given.shape)}"
+            )
+        return given
+
+    def _run(self, steps: Any, states: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """(outputs of the last layer, last states), time first."""
+        n_directions = 2 if self.bidirectional else 1
+        finals: list[list[Any]] = [[] for _ in states]
+        current = steps
+        for layer in range(self.num_layers):
+            outputs = []
+            for direction in range(n_directions):
+                number = layer * n_directions + direction
+                weights = dict(
+                    zip(
+                        [name.split("_l")[0] for name in self._all_weights[number]],
+                        self.all_weights[number],
+                        strict=True,
+                    )
+                )
+                made, last = recurrence.run(
+                    self.mode, current, [each[number] for each in states], weights,
+                    is_reverse=direction == 1,
+                )  # fmt: skip
+                outputs.append(made)
+                for held, each in zip(finals, last, strict=True):
+                    held.append(each)
+            current = outputs[0] if n_directions == 1 else t.cat(outputs, 2)
+            if self.dropout > 0 and self.training and layer < self.num_layers - 1:
+                from flambeau.nn.functions.dropout import dropout
+
+                current = dropout(current, self.dropout)
+        return current, tuple(t.stack(held) for held in finals)
+
+    def _finished(self, output: Any, has_batch: bool) -> Any:
+        if not has_batch:
+            return output.squeeze(1)
+        return output.transpose(0, 1) if self.batch_first else output
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        from flambeau.nn.utils import rnn as packing
+
+        if isinstance(input, packing.PackedSequence):
+            return packing.run_packed(self, input, hx)
+        steps, has_batch = self._batched(input)
+        start = self._start(hx, steps.shape[1], self._state_width(), steps, has_batch)
+        output, (last,) = self._run(steps, (start,))
+        return self._finished(output, has_batch), last if has_batch else last.squeeze(1)
+
+
+def _check_settings(hidden_size: Any, num_layers: Any, dropout: Any, proj_size: int) -> None:
+    if (
+        not isinstance(dropout, numbers.Number)
+        or not 0 <= dropout <= 1  # type: ignore[operator]
+        or isinstance(dropout, bool)
+    ):
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element "
+            "being zeroed"
+        )
+    if not isinstance(hidden_size, int):
+        raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+    if hidden_size <= 0:
+        raise ValueError("hidden_size must be greater than zero")
+    if num_layers <= 0:
+        raise ValueError("num_layers must be greater than zero")
+    if proj_size < 0:
+        raise ValueError(
+            "proj_size should be a positive integer or zero to disable projections"
+        )
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
+
+
+class RNN(RNNBase):
+    """h = tanh(x W_ih^T + b_ih + h W_hh^T + b_hh), or with relu (Elman, 1990)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError(
+                "proj_size argument is only supported for LSTM, not RNN or GRU"
+            )
+        if len(args) > 3:
+            nonlinearity = args[3]
+            args = args[:3] + args[4:]
+        else:
+            nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        self_mode = "RNN_TANH" if nonlinearity == "tanh" else "RNN_RELU"
+        super().__init__(self_mode, *args, **kwargs)
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        from flambeau.nn.utils import rnn as packing
+
+        if isinstance(input, packing.PackedSequence):
+            return packing.run_packed(self, input, hx)
+        steps, has_batch = self._batched(input)
+        first, second = (None, None) if hx is None else hx
+        batch = steps.shape[1]
+        hidden = self._start(first, batch, self._state_width(), steps, has_batch)
+        cell = self._start(second, batch, self.hidden_size, steps, has_batch)
+        output, last = self._run(steps, (hidden, cell))
+        if not has_batch:
+            last = tuple(each.squeeze(1) for each in last)
+        return self._finished(output, has_batch), last
+
+
+class GRU(RNNBase):
+    """Gated recurrent units (Cho et al., 2014)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError(
+                "proj_size argument is only supported for LSTM, not RNN or GRU"
+            )
+        super().__init__("GRU", *args, **kwargs)
+
+
+class RNNCellBase(Module):
+    """What the cells share."""
+
+    __constants__ = ["bias", "hidden_size", "input_size"]
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        gates = num_chunks * hidden_size
+
+        def made(*shape: int) -> Parameter:
+            return Parameter(creation.empty(shape, device=device, dtype=dtype))  # type: ignore[no-any-return]
+
+        self.weight_ih = made(gates, input_size)
+        self.weight_hh = made(gates, hidden_size)
+        if bias:
+            self.bias_ih = made(gates)
+            self.bias_hh = made(gates)
+        else:
+            self.register_parameter("bias_ih", None)
+            self.register_parameter("bias_hh", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw everything from U(-1/sqrt(hidden_size), 1/sqrt(hidden_size))."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        nonlinearity = self.__dict__.get("nonlinearity", "tanh")
+        return text + (f", nonlinearity={nonlinearity}" if nonlinearity != "tanh" else "")
+
+    def _stepped(self, mode: str, input: Any, states: tuple[Any, ...]) -> tuple[Any, ...]:
+        if input.dim() not in (1, 2):
+            raise ValueError(
+                f"{self._get_name()}: Expected input to be 1D or 2D, got {input.dim()}D instead"
+            )
+        has_batch = input.dim() == 2
+        batch = input if has_batch else input.unsqueeze(0)
+        shape = (batch.shape[0], self.hidden_size)
+        ready = []
+        for each in states:
+            if each is None:
+                ready.append(batch.new_zeros(shape))
+            else:
+                ready.append(each if has_batch else each.unsqueeze(0))
+        weights = {
+            name: getattr(self, name) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        }
+        into = t.linear(batch, weights["weight_ih"], weights["bias_ih"])
+        made = recurrence.step(mode, into, ready, weights)
+        return made if has_batch else tuple(each.squeeze(0) for each in made)
+
+
+class RNNCell(RNNCellBase):
+    """One step of RNN."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._stepped(f"RNN_{self.nonlinearity.upper()}", input, (hx,))[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of LSTM."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        return self._stepped("LSTM", input, (None, None) if hx is None else tuple(hx))
+
+
+class GRUCell(RNNCellBase):
+    """One step of GRU."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        return self._stepped("GRU", input, (hx,))[0]
