@@ -221,7 +221,7 @@ def general(binding: Binding) -> Callable[..., Any]:
     def function(*arguments: Any, **named: Any) -> Any:
         return binding(*arguments, **named)
 
-    return function
+    return callables.general(binding, function)
 
 
 def function_of(binding: Binding) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ Not here  what a plan saves (gradients/plan.py)."""
 
 from __future__ import annotations
 
+from flambeau.tensor.native.general_text import build_node
 from flambeau.tensor.native.record_text import CALLABLE, TABLE, Offsets, new_object
 from flambeau.tensor.native.writer import NONE, Writer
 
@@ -167,19 +168,7 @@ def attach_text(o: Offsets, *, binary: bool) -> str:
         w.label(f"after_{name}")
 
     w.label("build")
-    number = w.needs(w.call("PyIter_Next", w.load("%table", TABLE["sequence"])), "failed")
-    node = w.load(node_place)
-    w.put(w.held(w.load("%self", CALLABLE["plan"])), node, o["OperatorNode.plan"])
-    w.put(w.held("%attributes"), node, o["OperatorNode.attributes"])
-    w.put(w.take(edges_place), node, o["Node.edges"])
-    w.put(w.held("%layouts"), node, o["Node.layouts"])
-    w.put(w.held(NONE), node, o["Node.extras"])
-    w.put(w.held("%site"), node, o["Node.site"])
-    w.put(number, node, o["Node.sequence"])
-    w.put(w.take(saved_place), node, o["OperatorNode.saved"])
-    before = w.load("%out", o["Tensor._autograd"])
-    w.put(w.take(node_place), "%out", o["Tensor._autograd"])
-    w.call("Py_DecRef", before)
+    build_node(w, o, node_place, edges_place, saved_place)
     w.label("fine")
     w.let_go()
     w.returns("i32 0")

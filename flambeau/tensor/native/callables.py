@@ -8,15 +8,28 @@ Not here  the closures (closures.py), native code (record_text.py)."""
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from flambeau.base.devices import META
+from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
+from flambeau.engine.stream import HEAVY_BYTES
 from flambeau.gradients.plan import Plan
 from flambeau.tensor.binding import ABSENT, Binding
-from flambeau.tensor.native.library import Library, Ways, library, make_callable, special_value
-from flambeau.tensor.native.record_text import CALLABLE, GRADIENT, NO_VALUE, RUN_TIME
+from flambeau.tensor.native import general_text
+from flambeau.tensor.native.general_text import ROW, SHAPE, WAY
+from flambeau.tensor.native.library import (
+    Library,
+    Ways,
+    library,
+    make_callable,
+    set_word,
+    special_value,
+    specials_address,
+)
+from flambeau.tensor.native.record_text import GRADIENT, NO_VALUE, RUN_TIME
 from flambeau.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -77,8 +90,9 @@ def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -
         plan.attach(attributes, (input,), out, site)
 
     made = make_callable(
-        native, native.unary, python, ways, attach=attach, mark=binding.mark_inference
-    )
+        native, native.unary, python, ways, attach=attach, mark=binding.mark_inference,
+        rest=general(binding, python),
+    )  # fmt: skip
     return made  # type: ignore[no-any-return]
 
 
@@ -108,9 +122,175 @@ def binary(
 
     made = make_callable(
         native, native.binary, python, ways, specials=specials, extra=extra, attach=attach,
-        mark=binding.mark_inference,
+        mark=binding.mark_inference, rest=general(binding, python),
     )  # fmt: skip
     return made  # type: ignore[no-any-return]
+
+
+_OPTIONAL_KINDS: Final = ("OptionalTensor", "OptionalNumber")
+_ROW_KINDS: Final = {
+    "attribute": general_text.IS_ATTRIBUTE, "Tensors": general_text.IS_SEQUENCE,
+    "Number": general_text.IS_NUMBER, "OptionalNumber": general_text.IS_NUMBER,
+    "Tensor": general_text.IS_TENSOR, "Operand": general_text.IS_TENSOR,
+    "OptionalTensor": general_text.IS_TENSOR,
+}  # fmt: skip
+MAX_WAYS: Final = 4096
+
+
+class GeneralWays:
+    """What a native callable of any parameters knows: keys of calls to ways."""
+
+    def __init__(self, library: Library, binding: Binding) -> None:
+        self._library = library
+        self._binding = binding
+        self.found: dict[tuple[Any, ...], int] = {}
+        self._refused: set[tuple[Any, ...]] = set()
+        self._held: list[Any] = []
+
+    def learn(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Remember the way of a call that Python took, where native code can take it."""
+        binding = self._binding
+        values = binding.arranged(arguments, dict(named))
+        key = _general_key(binding, values)
+        if key is None or key in self.found or key in self._refused:
+            return
+        call = binding.taken_apart(values)
+        signature = binding.signatures.get(call.key)
+        if signature is None or not self._is_plain(call, signature):
+            self._refused.add(key)
+            return
+        if len(self.found) >= MAX_WAYS:
+            self.found.clear()
+            self._refused.clear()
+            self._held.clear()
+        layouts = tuple([
+            value._layout if isinstance(value, Tensor) else None
+            for parameter, value in zip(binding.parameters, call.values, strict=True)
+            if _ROW_KINDS.get(parameter.kind) == general_text.IS_TENSOR
+        ])  # fmt: skip
+        words = (ctypes.c_uint64 * len(WAY))()
+        way = {
+            "signature": id(signature), "layout": id(signature.out_layout),
+            "attributes": id(signature.attributes), "layouts": id(layouts),
+            "numbers": len(call.numbers), "flags": _flags(binding, signature) & GRADIENT,
+        }  # fmt: skip
+        for name, word in way.items():
+            words[WAY[name] // 8] = word
+        self._held.append((words, signature, layouts))
+        self.found[key] = ctypes.addressof(words)
+
+    def _is_plain(self, call: Any, signature: Any) -> bool:
+        from flambeau.tensor.index_bounds import PASSED_ON
+
+        layout = signature.out_layout
+        followed = self._binding.name in PASSED_ON or self._binding.name in ("argmax", "argmin")
+        return (
+            len(signature.fresh_outputs) == 1
+            and layout.device is not META
+            and signature.out_bytes <= HEAVY_BYTES
+            and not (layout.dtype.category == 1 and followed)
+            and not any(isinstance(number, bool) for number in call.numbers)
+        )
+
+
+def _general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
+    """What general_text makes of these values for a key, or None."""
+    key: list[Any] = []
+    for parameter, value in zip(binding.parameters, values, strict=True):
+        kind = type(value)
+        row = _ROW_KINDS[parameter.kind]
+        if row == general_text.IS_ATTRIBUTE:
+            if value is not None and kind not in (tuple, int, str, bool, float, dtype):
+                return None
+            key += [value, kind]
+        elif row == general_text.IS_SEQUENCE:
+            key += [tuple([each._layout for each in value]), None]
+        elif isinstance(value, Tensor):
+            if row != general_text.IS_TENSOR:
+                return None
+            key += [value._layout, None]
+        elif value is None:
+            key += [None, None]
+        elif kind is float or (kind is int and -(2**63) <= value < 2**63):
+            key += [kind, value if value in parameter.specials else None]
+        else:
+            return None
+    try:
+        hash(tuple(key))
+    except TypeError:
+        return None
+    return tuple(key)
+
+
+def general(binding: Binding, function: Function) -> Function:
+    """The native form of an operator with one fresh result and any parameters."""
+    native = library()
+    operator, parameters = binding.operator, binding.parameters
+    if native is None or binding.is_view or binding.has_bounds or operator.updates:
+        return function
+    if operator.returns or len(parameters) > general_text.MAXIMUM_PARAMETERS - 2:
+        return function
+    if any(parameter.kind not in _ROW_KINDS for parameter in parameters):
+        return function
+    ways = GeneralWays(native, binding)
+    told: list[Plan] = []
+
+    def python(*arguments: Any, **named: Any) -> Any:
+        found = function(*arguments, **named)
+        if "out" not in named:
+            ways.learn(arguments, named)
+        return found
+
+    def attach(attributes: Any, operands: Any, out: Any, site: Any) -> None:
+        plan = binding.gradient_plan
+        if not told:
+            told.append(plan)
+            _set_general_plan(made, native, plan)
+        plan.attach(attributes, operands, out, site)
+
+    made = make_callable(
+        native, native.general, python, ways, attach=attach, mark=binding.mark_inference,
+        shape=_shape(native, binding),
+    )  # fmt: skip
+    return made  # type: ignore[no-any-return]
+
+
+def _shape(native: Library, binding: Binding) -> int:
+    """Words that tell native code an operator's parameters."""
+    rows = len(binding.parameters)
+    row_words = general_text.ROW_BYTES // 8
+    words = native._words(len(SHAPE) - 1 + rows * row_words)
+    words[SHAPE["count"] // 8] = rows
+    words[SHAPE["positional"] // 8] = binding.n_positional
+    words[SHAPE["operands"] // 8] = sum(p.kind != "attribute" for p in binding.parameters)
+    for number, parameter in enumerate(binding.parameters):
+        start = SHAPE["rows"] // 8 + number * row_words
+        row = {
+            "kind": _ROW_KINDS[parameter.kind],
+            "default": 0 if parameter.default is ABSENT else native.keep(parameter.default),
+            "name": native.keep(sys.intern(parameter.name)),
+            "specials": specials_address(native, parameter.specials),
+            "optional": parameter.kind in _OPTIONAL_KINDS,
+        }
+        for name, word in row.items():
+            words[start + ROW[name] // 8] = word
+    return ctypes.addressof(words)
+
+
+def _set_general_plan(made: Any, native: Library, plan: Plan) -> None:
+    """Let native code make this operator's nodes: up to three tensors, none in sequences."""
+    n_tensors = len(plan.positions)
+    if plan.multiple or plan.has_sequences or not plan.has_vjp or not 1 <= n_tensors <= 3:
+        return
+    if not plan.operator.differentiable:
+        return
+    words = native._words(1 << n_tensors)
+    words[0] = sum(1 << position for position in plan.positions)
+    for case in range(1, 1 << n_tensors):
+        flags = plan.saves(tuple([bool(case >> n & 1) for n in range(n_tensors)]))
+        words[case] = sum(flag << slot for slot, flag in enumerate(flags))
+    set_word(made, "saves", ctypes.addressof(words))
+    set_word(made, "plan", native.keep(plan))
 
 
 def inplace(binding: Binding, function: Function) -> Function:
@@ -202,7 +382,5 @@ def _set_plan(made: Any, plan: Plan, n_tensors: int) -> None:
         flags = plan.saves(tuple([bool(case >> n & 1) for n in range(n_tensors)]))
         left, right = flags[0], flags[1] if n_tensors == 2 else False
         saves |= (left | right << 1 | flags[-1] << 2) << 3 * case
-    words = ctypes.c_uint64 * len(CALLABLE)
-    table = words.from_address(id(made) + CALLABLE["vectorcall"])
-    table[(CALLABLE["saves"] - CALLABLE["vectorcall"]) // 8] = saves
-    table[(CALLABLE["plan"] - CALLABLE["vectorcall"]) // 8] = native.keep(plan)
+    set_word(made, "saves", saves)
+    set_word(made, "plan", native.keep(plan))

@@ -16,6 +16,7 @@ from functools import cache
 from types import CodeType
 from typing import Any, Final
 
+from flambeau.base.dtypes import dtype
 from flambeau.engine import callsite, run, stream
 from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
@@ -34,7 +35,7 @@ from flambeau.gradients.plan import (
 )
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
-from flambeau.tensor.native import attach_text, inplace_text, record_text, walk_text
+from flambeau.tensor.native import attach_text, general_text, inplace_text, record_text, walk_text
 from flambeau.tensor.native.layout import UnknownLayout, check_build, offsets_of
 from flambeau.tensor.native.record_text import (
     CACHE_BITS,
@@ -76,6 +77,7 @@ class Library:
         self._fill_table()
         self.unary = addresses["unary"]
         self.binary = addresses["binary"]
+        self.general = addresses["general"]
         self.inplace_unary = addresses["inplace_unary"]
         self.inplace_binary = addresses["inplace_binary"]
         self.kind = self._callable_type(addresses["bind"])
@@ -97,7 +99,7 @@ class Library:
             "local": LOCAL, "zero": 0, "empty": (), "stream": "stream", "touch": "touch",
             "versions": "_versions", "rebased": "_rebased", "version": "version", "learn": self._learn,
             "late": _run_late, "special": SPECIAL, "sequence": graph.next_sequence.__self__,
-            "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
+            "dtype": dtype, "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
             "conformed": graph.conformed, "output": graph.Output, "leaf": graph.AccumulateGrad,
             "as_edges": "as_edges",
         }  # fmt: skip
@@ -228,34 +230,53 @@ def special_value(specials: tuple[float, ...], number: float) -> int:
     return NO_VALUE
 
 
+def specials_address(library: Library, specials: tuple[float, ...]) -> int:
+    """Address of a count and these numbers as doubles; 0 where there are none."""
+    if not specials:
+        return 0
+    numbers = (ctypes.c_double * (len(specials) + 1))(0.0, *specials)
+    ctypes.c_int64.from_address(ctypes.addressof(numbers)).value = len(specials)
+    library.keep(numbers)
+    return ctypes.addressof(numbers)
+
+
+def set_word(made: Any, name: str, word: int) -> None:
+    """Set a word of a native callable."""
+    ctypes.c_uint64.from_address(id(made) + CALLABLE[name]).value = word
+
+
 def make_callable(
     library: Library,
     function: int,
     python: Callable[..., Any],
-    ways: Ways,
+    ways: Any,
     *,
     specials: tuple[float, ...] = (),
-    plan: Any = None,
-    saves: int = 0,
     extra: tuple[Any, ...] = (),
+    shape: int = 0,
     attach: Callable[..., Any] | None = None,
     mark: Callable[..., Any] | None = None,
+    rest: Callable[..., Any] | None = None,
 ) -> Any:
-    """A native callable that hands to `python` what it does not do itself."""
+    """A native callable that hands to `python` what it does not do itself.
+
+    ways    what it knows: Ways, or callables.GeneralWays with the parameters' `shape`
+    rest    what takes calls with other arguments than the callable is made for
+    """
     made = library.kind()
-    numbers = (ctypes.c_double * (len(specials) + 1))(0.0, *specials)
-    ctypes.c_int64.from_address(ctypes.addressof(numbers)).value = len(specials)
-    library.keep(numbers)
+    is_general = shape != 0
     words = {
         "vectorcall": function, "table": ctypes.addressof(library.table),
-        "cache": ctypes.addressof(ways.words), "python": library.keep(python),
-        "specials": ctypes.addressof(numbers) if specials else 0,
-        "plan": 0 if plan is None else library.keep(plan), "saves": saves,
-        "extra": library.keep(extra), "attach": library.keep(attach), "mark": library.keep(mark),
+        "cache": library.keep(ways.found) if is_general else ctypes.addressof(ways.words),
+        "python": library.keep(python), "specials": specials_address(library, specials),
+        "extra": shape if is_general else library.keep(extra),
+        "attach": library.keep(attach), "mark": library.keep(mark),
+        "rest": library.keep(python if rest is None else rest),
     }  # fmt: skip
+    library.keep(ways)
     library.keep(made)
     for name, word in words.items():
-        ctypes.c_uint64.from_address(id(made) + CALLABLE[name]).value = word
+        set_word(made, name, word)
     made.__wrapped__ = python
     return made
 
@@ -313,6 +334,8 @@ def _compiled(offsets: dict[str, int]) -> dict[str, int]:
         "binary": lambda name: helpers + gradients
         + attach_text.attach_text(offsets, binary=True)
         + record_text.record_text(name, offsets, binary=True),
+        "general": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
+        + general_text.general_text(name, offsets),
         "inplace_unary": lambda name: helpers
         + inplace_text.inplace_text(name, offsets, binary=False),
         "inplace_binary": lambda name: helpers

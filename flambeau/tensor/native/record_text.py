@@ -25,11 +25,11 @@ def words(names: str, start: int = 0) -> dict[str, int]:
 
 
 CALLABLE: Final = words(
-    "vectorcall dict weak table cache python specials plan saves extra attach mark", 16
+    "vectorcall dict weak table cache python specials plan saves extra attach mark rest", 16
 )
 TABLE: Final = words(
     "tensor storage place node local zero empty stream touch versions rebased version learn late thread "
-    "current codes sites special sequence nothing own unplaced conformed output leaf as_edges"
+    "current codes sites special sequence dtype nothing own unplaced conformed output leaf as_edges"
 )
 ENTRY: Final = words("left right value signature layout attributes layouts flags")
 ENTRY_BYTES: Final = 64
@@ -379,10 +379,10 @@ def record_text(name: str, o: Offsets, *, binary: bool) -> str:
     attach_arguments = w.place("attach_arguments", "ptr", 5)
     table = w.new(f"getelementptr i8, ptr %self, i64 {CALLABLE['table']}")
     w.lines.append(f"  %table = load ptr, ptr {table}, align 8")
-    w.branch(w.is_null("%names"), "positional", "python")
+    w.branch(w.is_null("%names"), "positional", "rest")
     w.label("positional")
     given = w.new("and i64 %count, 9223372036854775807")
-    w.branch(w.new(f"icmp eq i64 {given}, {2 if binary else 1}"), "counted", "python")
+    w.branch(w.new(f"icmp eq i64 {given}, {2 if binary else 1}"), "counted", "rest")
     w.label("counted")
     left = w.load("%arguments")
     other = w.load("%arguments", 8) if binary else "null"
@@ -447,18 +447,7 @@ def record_text(name: str, o: Offsets, *, binary: bool) -> str:
     fresh = w.load(segment, o["Segment.fresh"])
     position = w.call("PyLong_FromSsize_t", w.call("PyList_Size", fresh))
     w.needs(position, "failed")
-    storage, out = w.load(storage_place), w.load(out_place)
-    zero = w.load("%table", TABLE["zero"])
-    w.put(w.held(out_layout), storage, o["Storage.layout"])
-    w.put(w.held(zero), storage, o["Storage.version"])
-    w.put(w.held(segment), storage, o["Storage.segment"])
-    w.put(w.held(position), storage, o["Storage.slot"])
-    w.put(w.held(storage), out, o["View._storage"])
-    w.put(w.held(storage), out, o["View._place"])
-    w.put(w.held(out_layout), out, o["View._layout"])
-    w.put(w.held(zero), out, o["View._offset"])
-    w.put(w.held(NONE), out, o["Tensor._autograd"])
-    w.put(w.held(NONE), out, o["Tensor._base"])
+    fill_result(w, o, segment, out_layout, position, w.load(storage_place), w.load(out_place))
     key = w.load(key_place)
     w.call("PyTuple_SetItem", key, "0", w.held(signature))
     w.call("PyTuple_SetItem", key, "1", w.take(slot_place))
@@ -510,13 +499,15 @@ def record_text(name: str, o: Offsets, *, binary: bool) -> str:
     w.let_go()
     w.returns("ptr null")
     hand_over(w)
+    hand_over(w, "rest")
     return w.text()
 
 
-def hand_over(w: Writer) -> None:
-    """Block `python`: the closure does it all; nothing has happened yet."""
-    w.label("python")
-    python = w.load("%self", CALLABLE["python"])
+def hand_over(w: Writer, name: str = "python") -> None:
+    """Block `python`: the closure does it all; nothing has happened yet. Block `rest`: the same
+    for calls with other arguments."""
+    w.label(name)
+    python = w.load("%self", CALLABLE[name])
     # The argument behind the vector is the caller's to lend: pass it on.
     found = w.new(f"tail call ptr @PyObject_Vectorcall(ptr {python}, ptr %arguments, i64 %count, "
                   "ptr %names)")  # fmt: skip
@@ -577,3 +568,20 @@ def tracked(w: Writer, o: Offsets, tensor: str, yes: str, no: str) -> None:
     no_history = w.same(w.load(tensor, o["Tensor._autograd"]), NONE)
     no_base = w.same(w.load(tensor, o["Tensor._base"]), NONE)
     w.branch(w.new(f"and i1 {no_history}, {no_base}"), no, yes)
+
+
+def fill_result(
+    w: Writer, o: Offsets, segment: str, layout: str, position: str, storage: str, out: str
+) -> None:
+    """Fill the slots of a fresh storage and of the tensor over it."""
+    zero = w.load("%table", TABLE["zero"])
+    w.put(w.held(layout), storage, o["Storage.layout"])
+    w.put(w.held(zero), storage, o["Storage.version"])
+    w.put(w.held(segment), storage, o["Storage.segment"])
+    w.put(w.held(position), storage, o["Storage.slot"])
+    w.put(w.held(storage), out, o["View._storage"])
+    w.put(w.held(storage), out, o["View._place"])
+    w.put(w.held(layout), out, o["View._layout"])
+    w.put(w.held(zero), out, o["View._offset"])
+    w.put(w.held(NONE), out, o["Tensor._autograd"])
+    w.put(w.held(NONE), out, o["Tensor._base"])

@@ -15,6 +15,7 @@ FUNCTIONS: Final = {
     "PyDict_DelItem": ("i32", "ptr, ptr"),
     "PyDict_GetItemWithError": ("ptr", "ptr, ptr"),
     "PyDict_SetItem": ("i32", "ptr, ptr, ptr"),
+    "PyErr_Clear": ("void", ""),
     "PyErr_Occurred": ("ptr", ""),
     "PyEval_GetFrame": ("ptr", ""),
     "PyFloat_AsDouble": ("double", "ptr"),
@@ -38,6 +39,8 @@ FUNCTIONS: Final = {
     "PyObject_SetAttr": ("i32", "ptr, ptr, ptr"),
     "PyObject_Vectorcall": ("ptr", "ptr, ptr, i64, ptr"),
     "PyObject_VectorcallMethod": ("ptr", "ptr, ptr, i64, ptr"),
+    "PySequence_List": ("ptr", "ptr"),
+    "PySequence_Tuple": ("ptr", "ptr"),
     "PyThreadState_Get": ("ptr", ""),
     "PyThreadState_GetID": ("i64", "ptr"),
     "PyTuple_GetItem": ("ptr", "ptr, i64"),
@@ -51,7 +54,7 @@ FUNCTIONS: Final = {
 }
 # Objects of CPython with names of their own.
 OBJECTS: Final = (
-    "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "_Py_FalseStruct", "_Py_NoneStruct",
+    "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "PyUnicode_Type", "PyBool_Type", "_Py_FalseStruct", "_Py_NoneStruct",
     "_Py_TrueStruct",
 )  # fmt: skip
 NONE: Final = "@_Py_NoneStruct"

@@ -1,0 +1,478 @@
+"""LLVM text of calling any operator of one fresh result: Binding.__call__, spelled out.
+
+Keeps     what a call's arguments say of its signature makes a key, and a dictionary knows the way;
+          whatever is not plain is handed, whole and before anything happened, to Python.
+Touches   writer, record_text, attach_text (tables and helpers).
+Not here  what the key holds beside this text (callables.py spells the same in Python)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flambeau.tensor.native.record_text import (
+    CALLABLE,
+    NO_VALUE,
+    TABLE,
+    Offsets,
+    append_record,
+    fill_result,
+    hand_over,
+    new_object,
+    set_site,
+    settle,
+    words,
+)
+from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
+
+# How an operator's parameters are laid out: counts, then a row of words a parameter.
+SHAPE: Final = words("count positional operands rows")
+ROW: Final = words("kind default name specials optional")
+ROW_BYTES: Final = 40
+MAXIMUM_PARAMETERS: Final = 16
+MAXIMUM_TENSORS: Final = 64
+IS_ATTRIBUTE, IS_TENSOR, IS_NUMBER, IS_SEQUENCE = range(4)
+# A way: what a key leads to.
+WAY: Final = words("signature layout attributes layouts numbers flags")
+
+
+class _State:
+    """Places of a general call while its arguments are read."""
+
+    def __init__(self, w: Writer) -> None:
+        self.values = w.place("values", "ptr", MAXIMUM_PARAMETERS)
+        self.tensors = w.place("tensors", "ptr", MAXIMUM_TENSORS)
+        self.numbers = w.place("given_numbers", "ptr", MAXIMUM_PARAMETERS)
+        self.operands = w.place("operands", "ptr", MAXIMUM_PARAMETERS)
+        self.n_tensors = w.place("n_tensors", "i64")
+        self.n_numbers = w.place("n_numbers", "i64")
+        self.n_operands = w.place("n_operands", "i64")
+        self.index = w.place("index", "i64")
+        self.inner = w.place("inner", "i64")
+        self.key = w.owner("call_key")
+        self.sequence = w.owner("sequence")
+
+
+def item(w: Writer, array: str, index: str) -> str:
+    """Address of a word of an array."""
+    return w.at(array, w.new(f"mul i64 {index}, 8"))
+
+
+def push(w: Writer, array: str, count_place: str, value: str) -> None:
+    """Put a word at the end of an array."""
+    count = w.load(count_place, 0, "i64")
+    w.store(value, item(w, array, count))
+    w.store(w.new(f"add i64 {count}, 1"), count_place, 0, "i64")
+
+
+def loop(w: Writer, name: str, place: str, limit: str, start: str = "0") -> str:
+    """Begin a loop over a counter; `next_<name>` goes on, `<name>_end` is behind it."""
+    w.store(start, place, 0, "i64")
+    w.label(name)
+    n = w.load(place, 0, "i64")
+    w.branch(w.new(f"icmp slt i64 {n}, {limit}"), f"{name}_body", f"{name}_end")
+    w.label(f"{name}_body")
+    return n
+
+
+def next_of(w: Writer, name: str, place: str) -> None:
+    """End of a loop's body."""
+    n = w.load(place, 0, "i64")
+    w.store(w.new(f"add i64 {n}, 1"), place, 0, "i64")
+    w.goto(name)
+    w.label(f"{name}_end")
+
+
+def general_text(name: str, o: Offsets) -> str:
+    """The callable of an operator with any parameters and one fresh result."""
+    w = Writer(f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count, ptr %names)")
+    s = _State(w)
+    w.lines.append(f"  %table = load ptr, ptr {w.at('%self', CALLABLE['table'])}, align 8")
+    w.lines.append(f"  %shape = load ptr, ptr {w.at('%self', CALLABLE['extra'])}, align 8")
+    _arrange(w, s)
+    _read(w, o, s)
+    dictionary = w.load("%self", CALLABLE["cache"])
+    found = w.call("PyDict_GetItemWithError", dictionary, w.load(s.key))
+    w.needs(found, "surprise")
+    way = w.new(f"inttoptr i64 {w.call('PyLong_AsSsize_t', found)} to ptr")
+    _record(w, o, s, way)
+    w.label("surprise")
+    w.call("PyErr_Clear")
+    w.let_go()
+    w.goto("python")
+    hand_over(w)
+    return w.text()
+
+
+def _arrange(w: Writer, s: _State) -> None:
+    """Every parameter's value in order: given by place, by name, or its default."""
+    count, positional = w.load("%shape", SHAPE["count"], "i64"), w.load("%shape", SHAPE["positional"], "i64")
+    given = w.new("and i64 %count, 9223372036854775807")
+    w.branch(w.new(f"icmp sgt i64 {given}, {positional}"), "python")
+    n = loop(w, "placed", s.index, given)
+    w.store(w.load(item(w, "%arguments", n)), item(w, s.values, n))
+    next_of(w, "placed", s.index)
+    n = loop(w, "missing", s.index, count, given)
+    w.store("null", item(w, s.values, n))
+    next_of(w, "missing", s.index)
+    w.branch(w.is_null("%names"), "defaults", "named")
+    w.label("named")
+    n_names = w.call("PyTuple_Size", "%names")
+    k = loop(w, "each_name", s.index, n_names)
+    name = w.call("PyTuple_GetItem", "%names", k)
+    n = loop(w, "search", s.inner, count)
+    row = w.at(w.at("%shape", SHAPE["rows"]), w.new(f"mul i64 {n}, {ROW_BYTES}"))
+    w.branch(w.same(w.load(row, ROW["name"]), name), "search_found", "search_on")
+    w.label("search_found")
+    place = item(w, s.values, n)
+    w.branch(w.is_null(w.load(place)), "name_free", "python")
+    w.label("name_free")
+    at = w.new(f"add i64 {given}, {w.load(s.index, 0, 'i64')}")
+    w.store(w.load(item(w, "%arguments", at)), place)
+    w.goto("name_done")
+    w.label("search_on")
+    next_of(w, "search", s.inner)
+    w.goto("python")
+    w.label("name_done")
+    next_of(w, "each_name", s.index)
+    w.label("defaults")
+    n = loop(w, "default", s.index, count)
+    place = item(w, s.values, n)
+    w.branch(w.is_null(w.load(place)), "absent", "default_next")
+    w.label("absent")
+    row = w.at(w.at("%shape", SHAPE["rows"]), w.new(f"mul i64 {n}, {ROW_BYTES}"))
+    w.store(w.needs(w.load(row, ROW["default"]), "python"), place)
+    w.label("default_next")
+    next_of(w, "default", s.index)
+
+
+def _read(w: Writer, o: Offsets, s: _State) -> None:
+    """Take the values apart: tensors, run-time numbers, operands of gradients, the key."""
+    overflow, double = w.place("overflow", "i32"), w.place("double", "double")
+    count = w.load("%shape", SHAPE["count"], "i64")
+    w.store(w.needs(w.call("PyTuple_New", w.new(f"shl i64 {count}, 1")), "failed"), s.key)
+    for place in (s.n_tensors, s.n_numbers, s.n_operands):
+        w.store("0", place, 0, "i64")
+    n = loop(w, "value", s.index, count)
+    row = w.at(w.at("%shape", SHAPE["rows"]), w.new(f"mul i64 {n}, {ROW_BYTES}"))
+    kind = w.load(row, ROW["kind"], "i64")
+    value = w.load(item(w, s.values, n))
+    of = w.load(value, TYPE_OFFSET)
+    first = w.new(f"shl i64 {n}, 1")
+    second = w.new(f"or i64 {first}, 1")
+    w.branch(w.new(f"icmp eq i64 {kind}, {IS_ATTRIBUTE}"), "attribute", "operand")
+
+    w.label("attribute")
+    for name in ("PyTuple_Type", "PyLong_Type", "PyUnicode_Type", "PyBool_Type", "PyFloat_Type"):
+        w.branch(w.same(of, f"@{name}"), "plain_attribute")
+    w.branch(w.same(of, w.load("%table", TABLE["dtype"])), "plain_attribute")
+    w.branch(w.same(value, NONE), "plain_attribute", "surprise")
+    w.label("plain_attribute")
+    w.call("PyTuple_SetItem", w.load(s.key), first, w.held(value))
+    w.call("PyTuple_SetItem", w.load(s.key), second, w.held(of))
+    w.goto("value_next")
+
+    w.label("operand")
+    push(w, s.operands, s.n_operands, value)
+    w.branch(w.new(f"icmp eq i64 {kind}, {IS_SEQUENCE}"), "sequence", "single")
+    w.label("single")
+    w.branch(w.same(value, NONE), "none", "not_none")
+    w.label("none")
+    w.branch(w.new(f"icmp eq i64 {w.load(row, ROW['optional'], 'i64')}, 0"), "surprise")
+    w.call("PyTuple_SetItem", w.load(s.key), first, w.held(NONE))
+    w.call("PyTuple_SetItem", w.load(s.key), second, w.held(NONE))
+    w.goto("value_next")
+    w.label("not_none")
+    w.branch(w.same(of, "@PyFloat_Type"), "float", "not_float")
+    w.label("float")
+    w.store(w.call("PyFloat_AsDouble", value), double, 0, "double")
+    w.goto("number")
+    w.label("not_float")
+    w.branch(w.same(of, "@PyLong_Type"), "int", "not_int")
+    w.label("int")
+    whole = w.call("PyLong_AsLongLongAndOverflow", value, overflow)
+    w.branch(w.new(f"icmp ne i32 {w.load(overflow, 0, 'i32')}, 0"), "surprise")
+    w.store(w.new(f"sitofp i64 {whole} to double"), double, 0, "double")
+    w.label("number")
+    w.call("PyTuple_SetItem", w.load(s.key), first, w.held(of))
+    specials = w.load(row, ROW["specials"])
+    w.branch(w.is_null(specials), "run_time", "compare")
+    w.label("compare")
+    named = w.local(f"i64 @special(ptr {specials}, double {w.load(double, 0, 'double')})")
+    w.branch(w.new(f"icmp eq i64 {named}, {NO_VALUE}"), "run_time", "named_number")
+    w.label("named_number")
+    w.call("PyTuple_SetItem", w.load(s.key), second, w.held(value))
+    w.goto("value_next")
+    w.label("run_time")
+    push(w, s.numbers, s.n_numbers, value)
+    w.call("PyTuple_SetItem", w.load(s.key), second, w.held(NONE))
+    w.goto("value_next")
+    w.label("not_int")
+    w.branch(w.new(f"icmp ne i64 {kind}, {IS_TENSOR}"), "surprise")
+    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {value})"), "tensor", "surprise")
+    w.label("tensor")
+    layout = w.needs(w.load(value, o["View._layout"]), "surprise")
+    w.call("PyTuple_SetItem", w.load(s.key), first, w.held(layout))
+    w.call("PyTuple_SetItem", w.load(s.key), second, w.held(NONE))
+    push(w, s.tensors, s.n_tensors, value)
+    w.goto("value_next")
+
+    w.label("sequence")
+    _read_sequence(w, o, s, value, first, second)
+    w.label("value_next")
+    next_of(w, "value", s.index)
+
+
+def _read_sequence(
+    w: Writer, o: Offsets, s: _State, value: str, first: str, second: str
+) -> None:
+    """A list or tuple of tensors: its layouts are the key's part."""
+    w.branch(w.is_null(w.load(s.sequence)), "first_sequence", "surprise")
+    w.label("first_sequence")
+    sequence = w.needs(w.call("PySequence_Tuple", value), "surprise")
+    w.store(sequence, s.sequence)
+    # Gradients get the tuple: the list may change.
+    last = w.new(f"sub i64 {w.load(s.n_operands, 0, 'i64')}, 1")
+    w.store(sequence, item(w, s.operands, last))
+    length = w.call("PyTuple_Size", sequence)
+    total = w.new(f"add i64 {length}, {w.load(s.n_tensors, 0, 'i64')}")
+    w.branch(w.new(f"icmp sgt i64 {total}, {MAXIMUM_TENSORS - MAXIMUM_PARAMETERS}"), "surprise")
+    layouts = w.needs(w.call("PyTuple_New", length), "failed")
+    w.call("PyTuple_SetItem", w.load(s.key), first, layouts)
+    w.call("PyTuple_SetItem", w.load(s.key), second, w.held(NONE))
+    n = loop(w, "part", s.inner, length)
+    each = w.call("PyTuple_GetItem", sequence, n)
+    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {each})"), "part_tensor", "surprise")
+    w.label("part_tensor")
+    layout = w.needs(w.load(each, o["View._layout"]), "surprise")
+    w.call("PyTuple_SetItem", layouts, n, w.held(layout))
+    push(w, s.tensors, s.n_tensors, each)
+    next_of(w, "part", s.inner)
+
+
+def _record(w: Writer, o: Offsets, s: _State, way: str) -> None:
+    """Record the call and give its result a history."""
+    out_place, storage_place = w.owner("out"), w.owner("storage")
+    key_place, record_place = w.owner("key"), w.owner("record")
+    site_place, numbers_place = w.owner("site"), w.owner("numbers")
+    segment_place, signature_place = w.owner("segment"), w.owner("signature")
+    layouts_place = w.owner("layouts")
+    mark_arguments = w.place("mark_arguments", "ptr", 2)
+    signature = w.load(way, WAY["signature"])
+    out_layout = w.load(way, WAY["layout"])
+    attributes = w.load(way, WAY["attributes"])
+    layouts = w.load(way, WAY["layouts"])
+    flags = w.load(way, WAY["flags"], "i64")
+    stream = w.needs(w.local("ptr @stream(ptr %table)"), "failed")
+    segment = w.load(stream, o["Stream.segment"])
+    records = w.load(segment, o["Segment.records"])
+    w.branch(w.same(w.load(segment, o["Segment.armed"]), signature), "surprise")
+    limit = w.call("PyLong_AsSsize_t", w.load(segment, o["Segment.limit"]))
+    room = w.new(f"icmp slt i64 {w.call('PyList_Size', records)}, {limit}")
+    w.branch(room, "open", "surprise")
+    w.label("open")
+    w.store(w.held(signature), signature_place)
+    w.store(w.held(layouts), layouts_place)
+    w.store(w.held(segment), segment_place)
+    n_tensors = w.load(s.n_tensors, 0, "i64")
+    key = w.needs(w.call("PyTuple_New", w.new(f"add i64 {n_tensors}, 2")), "failed")
+    w.store(key, key_place)
+    n = loop(w, "slots", s.index, n_tensors)
+    view = w.load(item(w, s.tensors, n))
+    slot = w.local(f"ptr @slot(ptr %table, ptr {segment}, ptr {view})")
+    w.call("PyTuple_SetItem", key, w.new(f"add i64 {n}, 1"), w.needs(slot, "failed"))
+    next_of(w, "slots", s.index)
+    n_numbers = w.load(s.n_numbers, 0, "i64")
+    numbers = w.needs(w.call("PyTuple_New", n_numbers), "failed")
+    w.store(numbers, numbers_place)
+    n = loop(w, "number_in", s.index, n_numbers)
+    w.call("PyTuple_SetItem", numbers, n, w.held(w.load(item(w, s.numbers, n))))
+    next_of(w, "number_in", s.index)
+    set_site(w, o, stream, site_place)
+    w.store(w.needs(new_object(w, "storage"), "failed"), storage_place)
+    w.store(w.needs(new_object(w, "tensor"), "failed"), out_place)
+    w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), record_place)
+
+    # Nothing below runs Python before the record is in.
+    fresh = w.load(segment, o["Segment.fresh"])
+    position = w.needs(w.call("PyLong_FromSsize_t", w.call("PyList_Size", fresh)), "failed")
+    fill_result(w, o, segment, out_layout, position, w.load(storage_place), w.load(out_place))
+    w.call("PyTuple_SetItem", key, "0", w.held(signature))
+    w.call("PyTuple_SetItem", key, w.new(f"add i64 {n_tensors}, 1"), position)
+    append_record(w, o, segment, records, fresh, storage_place,
+                  (record_place, key_place, numbers_place, site_place))  # fmt: skip
+    settle(w, o, segment)
+    w.branch(w.same(w.load(stream, o["Stream.grad_enabled"]), TRUE), "gradient", "no_gradient")
+    w.label("gradient")
+    w.branch(w.new(f"icmp eq i64 {flags}, 0"), "done")
+    n = loop(w, "tracked", s.index, n_tensors)
+    view = w.load(item(w, s.tensors, n))
+    no_history = w.same(w.load(view, o["Tensor._autograd"]), NONE)
+    no_base = w.same(w.load(view, o["Tensor._base"]), NONE)
+    w.branch(w.new(f"and i1 {no_history}, {no_base}"), "tracked_next", "attach")
+    w.label("tracked_next")
+    next_of(w, "tracked", s.index)
+    w.goto("done")
+    w.label("attach")
+    status = w.local(
+        f"i32 @attach_any(ptr %table, ptr %self, ptr {s.operands}, "
+        f"i64 {w.load(s.n_operands, 0, 'i64')}, ptr {w.load(out_place)}, ptr {attributes}, "
+        f"ptr {layouts}, ptr {w.load(site_place)})"
+    )
+    w.branch(w.new(f"icmp eq i32 {status}, 0"), "done", "failed")
+    w.label("no_gradient")
+    w.branch(w.same(w.load(stream, o["Stream.inference"]), TRUE), "inference", "done")
+    w.label("inference")
+    w.store(w.load(out_place), mark_arguments)
+    marked = w.call("PyObject_Vectorcall", w.load("%self", CALLABLE["mark"]), mark_arguments, "1",
+                    "null")  # fmt: skip
+    w.call("Py_DecRef", w.needs(marked, "failed"))
+    w.label("done")
+    result = w.take(out_place)
+    w.let_go()
+    w.returns(f"ptr {result}")
+    w.label("failed")
+    w.let_go()
+    w.returns("ptr null")
+
+
+def attach_any_text(o: Offsets) -> str:
+    """@attach_any(table, self, operands, count, out, attributes, layouts, site): the history of a
+    result of up to three tensors; 0, or -1 with an exception set.
+
+    The callable's `saves` points at: a word of bits of which operands are tensors, then, by which
+    of these need a gradient, a word of bits of which operands (and the result) are saved."""
+    w = Writer(
+        "define internal i32 @attach_any(ptr %table, ptr %self, ptr %operands, i64 %count, "
+        "ptr %out, ptr %attributes, ptr %layouts, ptr %site)"
+    )
+    node_place, saved_place, edges_place = w.owner("node"), w.owner("saved"), w.owner("edges")
+    given_place = w.owner("given")
+    arguments = w.place("arguments", "ptr", 4)
+    index, edge_count = w.place("index", "i64"), w.place("edge_count", "i64")
+    case, holds = w.place("case", "i64"), w.place("holds", "i64")
+    edge_list = w.place("edge_list", "ptr", MAXIMUM_PARAMETERS)
+    w.needs(w.load("%self", CALLABLE["plan"]), "python")
+    special = w.call("PyList_Size", w.load("%table", TABLE["special"]))
+    w.branch(w.new(f"icmp ne i64 {special}, 0"), "python")
+    saves = w.load("%self", CALLABLE["saves"])
+    roles = w.load(saves, 0, "i64")
+    for place in (edge_count, case, holds):
+        w.store("0", place, 0, "i64")
+
+    n = loop(w, "edge", index, "%count")
+    value = w.load(item(w, "%operands", n))
+    w.branch(_bit(w, roles, n), "role", "edge_next")
+    w.label("role")
+    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {value})"), "has_edge", "no_edge")
+    w.label("no_edge")
+    push(w, edge_list, edge_count, NONE)
+    w.goto("edge_next")
+    w.label("has_edge")
+    edge = w.needs(w.local(f"ptr @history(ptr %table, ptr {value})"), "python")
+    wanted = w.new(f"icmp ne ptr {edge}, {NONE}")
+    bit = w.new(f"shl i64 {w.new(f'zext i1 {wanted} to i64')}, {w.load(edge_count, 0, 'i64')}")
+    w.store(w.new(f"or i64 {w.load(case, 0, 'i64')}, {bit}"), case, 0, "i64")
+    push(w, edge_list, edge_count, edge)
+    w.label("edge_next")
+    next_of(w, "edge", index)
+    which = w.load(case, 0, "i64")
+    w.branch(w.new(f"icmp eq i64 {which}, 0"), "fine")
+    masks = w.at(saves, w.new(f"mul i64 {which}, 8"))
+    mask = w.load(masks, 0, "i64")  # case 0 needs no word: its place holds the roles
+    n_edges = w.load(edge_count, 0, "i64")
+    w.store(w.needs(w.call("PyTuple_New", n_edges), "failed"), edges_place)
+    n = loop(w, "fill_edge", index, n_edges)
+    w.call("PyTuple_SetItem", w.load(edges_place), n, w.held(w.load(item(w, edge_list, n))))
+    next_of(w, "fill_edge", index)
+
+    w.store(w.needs(new_object(w, "node"), "failed"), node_place)
+    w.store(w.needs(w.call("PyTuple_New", w.new("add i64 %count, 1")), "failed"), saved_place)
+    w.store("0", edge_count, 0, "i64")
+    n = loop(w, "save", index, "%count")
+    value = w.load(item(w, "%operands", n))
+    w.branch(_bit(w, roles, n), "save_role", "save_number")
+    w.label("save_number")
+    chosen = w.new(f"select i1 {_bit(w, mask, n)}, ptr {value}, ptr {NONE}")
+    w.call("PyTuple_SetItem", w.load(saved_place), n, w.held(chosen))
+    w.goto("save_next")
+    w.label("save_role")
+    at = w.load(edge_count, 0, "i64")
+    w.store(w.new(f"add i64 {at}, 1"), edge_count, 0, "i64")
+    w.branch(_bit(w, mask, n), "save_operand", "save_none")
+    w.label("save_none")
+    w.call("PyTuple_SetItem", w.load(saved_place), n, w.held(NONE))
+    w.goto("save_next")
+    w.label("save_operand")
+    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {value})"), "save_tensor", "save_plain")
+    w.label("save_plain")
+    some = w.new(f"zext i1 {w.new(f'icmp ne ptr {value}, {NONE}')} to i64")
+    w.store(w.new(f"or i64 {w.load(holds, 0, 'i64')}, {some}"), holds, 0, "i64")
+    w.call("PyTuple_SetItem", w.load(saved_place), n, w.held(value))
+    w.goto("save_next")
+    w.label("save_tensor")
+    w.store("1", holds, 0, "i64")
+    edge = w.load(item(w, edge_list, at))
+    made = w.local(f"ptr @entry(ptr %table, ptr {value}, ptr {edge})")
+    w.call("PyTuple_SetItem", w.load(saved_place), n, w.needs(made, "failed"))
+    w.label("save_next")
+    next_of(w, "save", index)
+    w.branch(_bit(w, mask, "%count"), "save_out", "save_no_out")
+    w.label("save_no_out")
+    w.call("PyTuple_SetItem", w.load(saved_place), "%count", w.held(NONE))
+    w.branch(w.new(f"icmp eq i64 {w.load(holds, 0, 'i64')}, 0"), "as_list", "build")
+    w.label("as_list")
+    # A list holds no tensor: such a node can run again.
+    listed = w.needs(w.call("PySequence_List", w.load(saved_place)), "failed")
+    w.call("Py_DecRef", w.load(saved_place))
+    w.store(listed, saved_place)
+    w.goto("build")
+    w.label("save_out")
+    made = w.needs(w.local("ptr @result_entry(ptr %table, ptr %out)"), "failed")
+    w.call("PyTuple_SetItem", w.load(saved_place), "%count", made)
+    w.label("build")
+    build_node(w, o, node_place, edges_place, saved_place)
+    w.label("fine")
+    w.let_go()
+    w.returns("i32 0")
+
+    w.label("python")
+    w.needs_no_error("failed")
+    w.store(w.needs(w.call("PyTuple_New", "%count"), "failed"), given_place)
+    n = loop(w, "give", index, "%count")
+    w.call("PyTuple_SetItem", w.load(given_place), n, w.held(w.load(item(w, "%operands", n))))
+    next_of(w, "give", index)
+    for position, value in enumerate(("%attributes", w.load(given_place), "%out", "%site")):
+        w.store(value, arguments, 8 * position)
+    attach = w.load("%self", CALLABLE["attach"])
+    done = w.call("PyObject_Vectorcall", attach, arguments, "4", "null")
+    w.call("Py_DecRef", w.needs(done, "failed"))
+    w.goto("fine")
+    w.label("failed")
+    w.let_go()
+    w.returns("i32 -1")
+    return w.text()
+
+
+def build_node(
+    w: Writer, o: Offsets, node_place: str, edges_place: str, saved_place: str
+) -> None:
+    """Fill a node's slots and make it the history of %out."""
+    number = w.needs(w.call("PyIter_Next", w.load("%table", TABLE["sequence"])), "failed")
+    node = w.load(node_place)
+    w.put(w.held(w.load("%self", CALLABLE["plan"])), node, o["OperatorNode.plan"])
+    w.put(w.held("%attributes"), node, o["OperatorNode.attributes"])
+    w.put(w.take(edges_place), node, o["Node.edges"])
+    w.put(w.held("%layouts"), node, o["Node.layouts"])
+    w.put(w.held(NONE), node, o["Node.extras"])
+    w.put(w.held("%site"), node, o["Node.site"])
+    w.put(number, node, o["Node.sequence"])
+    w.put(w.take(saved_place), node, o["OperatorNode.saved"])
+    before = w.load("%out", o["Tensor._autograd"])
+    w.put(w.take(node_place), "%out", o["Tensor._autograd"])
+    w.call("Py_DecRef", before)
+
+
+def _bit(w: Writer, word: str, number: str) -> str:
+    """Whether a bit of a word is set."""
+    shifted = w.new(f"lshr i64 {word}, {number}")
+    return w.new(f"icmp ne i64 {w.new(f'and i64 {shifted}, 1')}, 0")
