@@ -24,6 +24,9 @@ FREE_TESTS = {
     "tests/test_layout.py": "the shape of the whole tree",
     "tests/test_docs.py": "docstrings, README and the pages under docs/",
     "tests/test_invariants.py": "promises about whole programs: fused or not, the same bits",
+    "tests/engine/test_same_bits.py": "fused or not, on any threads, the same bits",
+    "tests/engine/test_small_programs.py": "small programs that break a naive engine",
+    "tests/autograd/test_names.py": "the names that torch.autograd offers",
     "tests/test_every_operator.py": "every registered operator, by its own declarations",
     "tests/test_small_programs.py": "small programs that break a naive engine",
 }
