@@ -72,9 +72,48 @@ def test_rows(n: int, size: int, columns: int, dtype: str, adds: bool) -> None:
     out = Operand(target, dtype=dtype)
     maker = scatter.add_rows if adds else scatter.put_rows
     ran = run_maker(maker, [Operand(index), Operand(rows, dtype=dtype, offset=1)], [out])
-    expected, error = emulated(index, rows, target, dtype, adds)
+    if adds and dtype in ("float16", "bfloat16"):
+        expected, error = summed_wide(index, rows, target, dtype)
+    else:
+        expected, error = emulated(index, rows, target, dtype, adds)
     assert np.array_equal(out.view, expected)
     assert bool(ran.error.value) == error
+
+
+def summed_wide(index, rows, target, dtype):  # type: ignore[no-untyped-def]
+    """As emulated, in float32 and rounded once."""
+    wide = from_bfloat16 if dtype == "bfloat16" else np.float32
+    result, error = emulated(index, wide(rows), wide(target), "float32", True)
+    if dtype == "bfloat16":
+        return rounded_to_bfloat16(result), error
+    return result.astype(np.float16), error
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_16_bits(dtype: str) -> None:
+    """As torch: scatter_add and index_add sum in float32, embedding and index_put round each."""
+    dice = np.random.default_rng(11)
+    index = dice.integers(0, 5, 300)
+    rows, target = values((300, 6), dtype, 1), values((5, 6), dtype, 2)
+    wide = summed_wide(index, rows, target, dtype)[0]
+    each = emulated(index, rows, target, dtype, True)[0]
+    assert not np.array_equal(wide, each)
+    read = [Operand(index), Operand(rows, (1, 300), dtype)]
+    out = Operand(target, (1, 5), dtype)
+    run_maker(scatter.add_rows, read, [out])
+    assert np.array_equal(out.view, wide)
+    run_maker(scatter.add_rows, read, [out], skipped=-1)
+    assert np.array_equal(out.view, each)
+    run_maker(scatter.add_places, read, [out], n_index_dims=1, n_target_dims=1)
+    assert np.array_equal(out.view, each)
+    expanded = Operand(np.broadcast_to(index[:, None], (300, 6)), (1, 0))
+    run_maker(scatter.add, [expanded, read[1]], [out], dim=0)
+    assert np.array_equal(out.view, wide)
+    large = Operand(values((900, 6), dtype, 2), None, dtype)
+    few = [Operand(index[:9]), Operand(rows[:9], None, dtype)]
+    run_maker(scatter.add_rows, few, [large])
+    start = values((900, 6), dtype, 2)
+    assert np.array_equal(large.view, emulated(index[:9], rows[:9], start, dtype, True)[0])
 
 
 def test_skipped() -> None:
@@ -105,7 +144,7 @@ def test_row_strides(
 
 
 def test_many_units() -> None:
-    """Columns and ranges of targets are split among threads; sums keep the indices' order."""
+    """Columns are split among threads where they are many; sums keep the order of the indices."""
     dice = np.random.default_rng(6)
     for n, size, columns in ((2000, 100, 130), (50_000, 300, 1), (40_000, 5, 3)):
         index = dice.integers(-1, size, n)
@@ -115,7 +154,7 @@ def test_many_units() -> None:
         np.add.at(expected, index[inside], rows[inside])
         out = Operand(target)
         ran = run_maker(scatter.add_rows, [Operand(index), Operand(rows)], [out])
-        assert ran.n_units > 1
+        assert (ran.n_units > 1) == (columns > 100)
         assert ran.error.value
         assert np.array_equal(out.view, expected)
 

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from flambeau.base.config import CONFIG
+from flambeau.base.layout import contiguous_strides
 from flambeau.devices.cpu import features
 from flambeau.devices.cpu.compact import compact_text
 from flambeau.devices.cpu.compact.compact_text import BLOCK, SCRATCH_BYTES
-from flambeau.devices.cpu.packing import pack_step
+from flambeau.devices.cpu.packing import copy_step
 from flambeau.devices.cpu.steps import At, NativePlan, NativeStep
 from flambeau.devices.cpu.walks import collapsed, dims_of
 
@@ -40,7 +41,10 @@ def nonzero(reads: Sequence[Any], writes: Sequence[Any], fill_value: int = -1) -
     dims = collapsed(dims_of(mask.shape, mask.strides))
     if n > 1 and (len(dims) > 1 or dims[0][1] != 1):
         place = At("workspace")
-        steps.append(pack_step(At("read", 0), place, dims, 1))
+        packed = dims_of(mask.shape, mask.strides, contiguous_strides(mask.shape))
+        steps.append(
+            copy_step(At("read", 0), place, collapsed(packed), mask.dtype, mask.dtype)
+        )
         workspace = -(-n // 64) * 64
     n_blocks = -(-n // BLOCK)
     is_alone = n <= _ALONE or (CONFIG.threads or features.usable_cores()) == 1

@@ -2,7 +2,7 @@
 
 Keeps     an index outside [0, bound) sets the error word and touches nothing else; places are
           visited in row-major order, so the last write wins and sums have one order. A unit owns
-          a range of targets and a block of columns: no two units meet.
+          a block of columns of a batch: no two units meet.
 Touches   writer, stored.
 Not here  which dimensions are which, how many units (plan.py)."""
 
@@ -13,13 +13,13 @@ from functools import lru_cache
 from typing import Final
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.stored import shaped, stored_type, sum_of
+from flambeau.devices.cpu.stored import shaped, stored_type, sum_of, widen
 from flambeau.devices.cpu.writer import Writer, kernel_of
 
-# Words before the dimensions; strides in bytes. Targets [range * width, ...) belong to a unit.
+# Words before the dimensions; strides in bytes.
 WORDS: Final = (
-    "index_at", "source_at", "target_at", "error_at", "bound", "width", "skipped", "n_ranges",
-    "n_blocks", "columns", "block", "index_column", "source_column", "target_column",
+    "index_at", "source_at", "target_at", "error_at", "bound", "skipped", "n_blocks", "columns",
+    "block", "index_column", "source_column", "target_column",
 )  # fmt: skip
 
 
@@ -33,6 +33,7 @@ class ScatterClass:
     batch       dimensions of units: size, index stride, source stride, target stride
     columns     "" (none), "shared" (one index for a row of columns), "own" (one for each)
     lanes       elements of a vector where columns are shared and contiguous, else 0
+    is_wide     the target is float32 where elements have 16 bits
     """
 
     element: dtype
@@ -42,6 +43,12 @@ class ScatterClass:
     batch: int
     columns: str
     lanes: int
+    is_wide: bool = False
+
+    @property
+    def target_type(self) -> str:
+        """LLVM type of the target's elements."""
+        return "float" if self.is_wide else stored_type(self.element)
 
 
 @lru_cache(maxsize=512)
@@ -62,16 +69,14 @@ def scatter_kernel(kind: ScatterClass) -> tuple[str, str]:
             rest, at = w.divide(rest, dim["size"])
             for number, name in enumerate(("index", "source", "target")):
                 pointers[number] = w.moved(pointers[number], w.mul(at, dim[name]))
-        low = w.mul(rest, words["width"])
-        words["low"] = low
-        words["width"] = w.smaller(w.sub(words["bound"], low), words["width"])
         first = w.mul(block, words["block"])
         words["n"] = w.smaller(w.sub(words["columns"], first), words["block"])
         for number, name in enumerate(("index_column", "source_column", "target_column")):
             pointers[number] = w.moved(pointers[number], w.mul(first, words[name]))
         _walk(w, kind, words, places, targets, pointers)
     w.put("ret void")
-    family = f"scatter_{'add' if kind.adds else 'put'}_{kind.element.short_name}"
+    what = "sum" if kind.is_wide else "add" if kind.adds else "put"
+    family = f"scatter_{what}_{kind.element.short_name}"
     return kernel_of(family, w)
 
 
@@ -123,13 +128,14 @@ def _walk(
 
 
 def _chosen(w: Writer, words: dict[str, str], place: str) -> str:
-    """Whether an index is the unit's; one out of bounds is nobody's and sets the error word."""
+    """Whether an index is to be followed; one out of bounds sets the error word."""
     not_skipped = w.compare("ne", place, words["skipped"])
-    outside = w.compare("uge", place, words["bound"])
-    with w.when(w.let(f"and i1 {outside}, {not_skipped}")):
-        w.store("i64", 1, words["error_at"])
-    own = w.compare("ult", w.sub(place, words["low"]), words["width"])
-    return w.let(f"and i1 {own}, {not_skipped}")
+    inside = w.compare("ult", place, words["bound"])
+    with w.when(w.let(f"xor i1 {inside}, true")):
+        error = w.load("i64", words["error_at"])
+        flag = w.let(f"zext i1 {not_skipped} to i64")
+        w.store("i64", w.let(f"or i64 {error}, {flag}"), words["error_at"])
+    return w.let(f"and i1 {inside}, {not_skipped}")
 
 
 def _target(w: Writer, targets: list[dict[str, str]], target: str, place: str) -> str:
@@ -144,6 +150,13 @@ def _one(w: Writer, kind: ScatterClass, source: str, target: str, lanes: int = 0
     stored = shaped(stored_type(kind.element), lanes)
     align = kind.element.itemsize
     value = w.load(stored, source, align)
+    if kind.is_wide:
+        vector = shaped("float", lanes)
+        total = w.let(
+            f"fadd {vector} {w.load(vector, target, 4)}, {widen(w, kind.element, value, lanes)}"
+        )
+        w.store(vector, total, target, 4)
+        return
     if kind.adds:
         value = sum_of(w, kind.element, w.load(stored, target, align), value, lanes)
     w.store(stored, value, target, align)
@@ -151,9 +164,13 @@ def _one(w: Writer, kind: ScatterClass, source: str, target: str, lanes: int = 0
 
 def _row(w: Writer, kind: ScatterClass, n: str, source: str, target: str) -> None:
     """Contiguous columns: whole vectors, then single elements."""
-    stored = stored_type(kind.element)
+
+    def one(index: str, lanes: int) -> None:
+        from_at = w.at(stored_type(kind.element), source, index)
+        _one(w, kind, from_at, w.at(kind.target_type, target, index), lanes)
+
     whole = w.let(f"and i64 {n}, {-kind.lanes}")
     with w.loop("0", whole, step=kind.lanes) as loop:
-        _one(w, kind, w.at(stored, source, loop.index), w.at(stored, target, loop.index), kind.lanes)
+        one(loop.index, kind.lanes)
     with w.loop(whole, n) as loop:
-        _one(w, kind, w.at(stored, source, loop.index), w.at(stored, target, loop.index))
+        one(loop.index, 0)

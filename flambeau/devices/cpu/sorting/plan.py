@@ -97,7 +97,7 @@ def _selected(records: Records, rows: _Rows, wanted: str) -> NativePlan:
     n_chunks = max(1, min(missing, n // least))
     chunk = -(-n // n_chunks)
     n_chunks = -(-n // chunk)
-    capacity = 2 * k + 64
+    capacity = 2 * k + (8 if k <= 32 else 64)
     area = rows_text.area_bytes(records, capacity + select_text.STRIDE)
     total = (n_chunks - 1) * k + min(k, n - (n_chunks - 1) * chunk)
     list_bytes = rows_text.area_bytes(records, total)
