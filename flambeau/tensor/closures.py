@@ -221,6 +221,8 @@ def general(binding: Binding) -> Callable[..., Any]:
     def function(*arguments: Any, **named: Any) -> Any:
         return binding(*arguments, **named)
 
+    if binding.is_view:
+        return callables.view(binding, function)
     return callables.general(binding, function)
 
 

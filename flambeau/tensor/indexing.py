@@ -33,7 +33,7 @@ _internal: Final = callsite.INTERNAL
 _PLAIN: Final = (int, NoneType)
 # A view of one form of key: (layout, offset, ((size, stride, dim), ...) of the ints in order).
 Form = tuple[Layout, int, tuple[tuple[int, int, int], ...]]
-_FIRST: Final = "[int]"
+FIRST: Final = "[int]"
 MAX_FORMS: Final = 4096
 _PLANS: Final[dict[str, Any]] = {}
 
@@ -44,7 +44,7 @@ def getitem(self: Tensor, key: Any) -> Any:
     layout = self._layout
     memo: dict[Any, Any] = layout.memo
     if kind is int:
-        found = memo.get(_FIRST)
+        found = memo.get(FIRST)
         if found is None:
             found = _first(layout)
         seen, size, stride = found
@@ -130,7 +130,7 @@ def _first(layout: Layout) -> Any:
             "in C++ to convert a 0-dim tensor to a number"
         )
     seen = view_rules.restrided(layout, layout.shape[1:], layout.strides[1:])
-    found = layout.memo[_FIRST] = (seen, layout.shape[0], layout.strides[0])
+    found = layout.memo[FIRST] = (seen, layout.shape[0], layout.strides[0])
     return found
 
 
@@ -204,7 +204,7 @@ def _located(layout: Layout, key: Any) -> tuple[Layout, int] | None:
     """Layout and relative offset of the view that a hot form of key names."""
     kind = key.__class__
     if kind is int:
-        first: Any = layout.memo.get(_FIRST) or _first(layout)
+        first: Any = layout.memo.get(FIRST) or _first(layout)
         seen, size, stride = first
         place = key + size if key < 0 else key
         if not 0 <= place < size:

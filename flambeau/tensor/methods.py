@@ -19,6 +19,7 @@ from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
 from flambeau.tensor.late_methods import LATE
+from flambeau.tensor.native import callables
 from flambeau.tensor.tensor import Size, Tensor
 
 
@@ -329,9 +330,30 @@ def _operator_method(name: str) -> Callable[[], Any]:
 def _function_method(name: str) -> Callable[[], Any]:
     def make() -> Any:
         function = getattr(functions, name)
-        return _with_sizes(function) if _takes_sizes(name) else function
+        if not _takes_sizes(name):
+            return function
+        made = _with_sizes(function)
+        bound = bindings.binding(name)
+        return _named_as(function, callables.view(bound, made, packs=True)) if bound.is_view else made
 
     return make
+
+
+def _named_as(function: Callable[..., Any], made: Any) -> Any:
+    made.__name__, made.__qualname__ = function.__name__, function.__qualname__
+    made.__doc__ = function.__doc__
+    return made
+
+
+def _reshape_method() -> Any:
+    return _named_as(reshape, callables.view(bindings.binding("view"), reshape, packs=True))
+
+
+def _getitem_method() -> Any:
+    from flambeau.tensor import indexing
+
+    made = callables.getitem(bindings.binding("select"), indexing.getitem, indexing.FIRST)
+    return _named_as(indexing.getitem, made) if made is not indexing.getitem else made
 
 
 def _takes_sizes(name: str) -> bool:
@@ -438,9 +460,11 @@ def install() -> None:
     for name, element in CONVERSIONS.items():
         setattr(Tensor, name, _converting(element))
     for function in (
-        size, stride, is_contiguous, contiguous, reshape, data_ptr, to, type_as,
+        size, stride, is_contiguous, contiguous, data_ptr, to, type_as,
     ):  # fmt: skip
         setattr(Tensor, function.__name__, function)
+    setattr(Tensor, "reshape", LazyMethod("reshape", _reshape_method))
+    setattr(Tensor, "__getitem__", LazyMethod("__getitem__", _getitem_method))
     for name, function in PLAIN.items():
         setattr(Tensor, name, function)
     for name, function in tensor_methods.METHODS.items():

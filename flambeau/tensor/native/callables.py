@@ -29,6 +29,7 @@ from flambeau.tensor.native.library import (
     special_value,
     specials_address,
 )
+from flambeau.tensor.native.view_text import VIEW_WAY
 from flambeau.tensor.native.record_text import GRADIENT, NO_VALUE, RUN_TIME
 from flambeau.tensor.tensor import Tensor
 
@@ -193,6 +194,100 @@ class GeneralWays:
         )
 
 
+class ViewWays:
+    """What the native callable of a view operator knows: keys of calls to layouts."""
+
+    def __init__(self, binding: Binding) -> None:
+        self._binding = binding
+        self.found: dict[tuple[Any, ...], int] = {}
+        self._held: list[Any] = []
+
+    def learn(self, arguments: tuple[Any, ...], named: dict[str, Any], packs: bool) -> None:
+        """Remember the view that Python has just made."""
+        binding = self._binding
+        if packs and len(arguments) > 1 and type(arguments[1]) is int:
+            arguments = (arguments[0], arguments[1:])
+        if any(isinstance(argument, list) for argument in arguments):
+            return
+        values = binding.arranged(arguments, dict(named))
+        key = _general_key(binding, values)
+        if key is None or key in self.found:
+            return
+        given = values[0]._layout
+        attributes = tuple(values[1:])
+        view = given.memo.get((binding.operator, attributes))
+        if view is None or not isinstance(view[0], Layout):
+            return
+        if len(self.found) >= MAX_WAYS:
+            self.found.clear()
+            self._held.clear()
+        named = {p.name: a for p, a in zip(binding.parameters[1:], attributes, strict=True)}
+        layouts = (given,)
+        words = (ctypes.c_uint64 * len(VIEW_WAY))()
+        way = {"layout": id(view[0]), "offset": view[1] & (1 << 64) - 1, "attributes": id(named),
+               "layouts": id(layouts)}  # fmt: skip
+        for name, word in way.items():
+            words[VIEW_WAY[name] // 8] = word
+        self._held.append((words, view, named, layouts))
+        self.found[key] = ctypes.addressof(words)
+
+
+def view(binding: Binding, function: Function, packs: bool = False) -> Function:
+    """The native form of a view operator. packs: takes sizes one by one."""
+    native = library()
+    parameters = binding.parameters
+    if native is None or parameters[0].kind != "Tensor":
+        return function
+    if any(p.kind != "attribute" for p in parameters[1:]):
+        return function
+    ways = ViewWays(binding)
+
+    def python(*arguments: Any, **named: Any) -> Any:
+        found = function(*arguments, **named)
+        if not isinstance(found, tuple):
+            ways.learn(arguments, named, packs)
+        return found
+
+    attach = _general_attach(native, binding)
+    made = make_callable(
+        native, native.view, python, ways, attach=attach, shape=_shape(native, binding, packs)
+    )
+    attach.made = made
+    return made  # type: ignore[no-any-return]
+
+
+def getitem(binding: Binding, function: Function, memo_key: str) -> Function:
+    """The native form of x[int] over Python's x[key]; binding: of `select`."""
+    native = library()
+    if native is None:
+        return function
+    attach = _general_attach(native, binding)
+    made = make_callable(native, native.getitem, function, _OneKey(memo_key), attach=attach, shape=1)
+    attach.made = made
+    return made  # type: ignore[no-any-return]
+
+
+class _OneKey:
+    """The one key native code needs."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+
+
+def _general_attach(native: Library, binding: Binding) -> Any:
+    """Python's attach for what native code hands over; tells it the plan the first time."""
+    told: list[Plan] = []
+
+    def attach(attributes: Any, operands: Any, out: Any, site: Any) -> None:
+        plan = binding.gradient_plan
+        if not told:
+            told.append(plan)
+            _set_general_plan(attach.made, native, plan)  # type: ignore[attr-defined]
+        plan.attach(attributes, operands, out, site)
+
+    return attach
+
+
 def _general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
     """What general_text makes of these values for a key, or None."""
     key: list[Any] = []
@@ -233,7 +328,6 @@ def general(binding: Binding, function: Function) -> Function:
     if any(parameter.kind not in _ROW_KINDS for parameter in parameters):
         return function
     ways = GeneralWays(native, binding)
-    told: list[Plan] = []
 
     def python(*arguments: Any, **named: Any) -> Any:
         found = function(*arguments, **named)
@@ -241,28 +335,23 @@ def general(binding: Binding, function: Function) -> Function:
             ways.learn(arguments, named)
         return found
 
-    def attach(attributes: Any, operands: Any, out: Any, site: Any) -> None:
-        plan = binding.gradient_plan
-        if not told:
-            told.append(plan)
-            _set_general_plan(made, native, plan)
-        plan.attach(attributes, operands, out, site)
-
+    attach = _general_attach(native, binding)
     made = make_callable(
         native, native.general, python, ways, attach=attach, mark=binding.mark_inference,
         shape=_shape(native, binding),
     )  # fmt: skip
+    attach.made = made
     return made  # type: ignore[no-any-return]
 
 
-def _shape(native: Library, binding: Binding) -> int:
+def _shape(native: Library, binding: Binding, packs: bool = False) -> int:
     """Words that tell native code an operator's parameters."""
     rows = len(binding.parameters)
     row_words = general_text.ROW_BYTES // 8
     words = native._words(len(SHAPE) - 1 + rows * row_words)
     words[SHAPE["count"] // 8] = rows
     words[SHAPE["positional"] // 8] = binding.n_positional
-    words[SHAPE["operands"] // 8] = sum(p.kind != "attribute" for p in binding.parameters)
+    words[SHAPE["packs"] // 8] = packs
     for number, parameter in enumerate(binding.parameters):
         start = SHAPE["rows"] // 8 + number * row_words
         row = {

@@ -25,7 +25,7 @@ from flambeau.tensor.native.record_text import (
 from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
 # How an operator's parameters are laid out: counts, then a row of words a parameter.
-SHAPE: Final = words("count positional operands rows")
+SHAPE: Final = words("count positional packs rows")
 ROW: Final = words("kind default name specials optional")
 ROW_BYTES: Final = 40
 MAXIMUM_PARAMETERS: Final = 16
@@ -35,7 +35,7 @@ IS_ATTRIBUTE, IS_TENSOR, IS_NUMBER, IS_SEQUENCE = range(4)
 WAY: Final = words("signature layout attributes layouts numbers flags")
 
 
-class _State:
+class Arguments:
     """Places of a general call while its arguments are read."""
 
     def __init__(self, w: Writer) -> None:
@@ -50,6 +50,7 @@ class _State:
         self.inner = w.place("inner", "i64")
         self.key = w.owner("call_key")
         self.sequence = w.owner("sequence")
+        self.packed = w.owner("packed")
 
 
 def item(w: Writer, array: str, index: str) -> str:
@@ -85,11 +86,11 @@ def next_of(w: Writer, name: str, place: str) -> None:
 def general_text(name: str, o: Offsets) -> str:
     """The callable of an operator with any parameters and one fresh result."""
     w = Writer(f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count, ptr %names)")
-    s = _State(w)
+    s = Arguments(w)
     w.lines.append(f"  %table = load ptr, ptr {w.at('%self', CALLABLE['table'])}, align 8")
     w.lines.append(f"  %shape = load ptr, ptr {w.at('%self', CALLABLE['extra'])}, align 8")
-    _arrange(w, s)
-    _read(w, o, s)
+    arrange(w, s)
+    read(w, o, s)
     dictionary = w.load("%self", CALLABLE["cache"])
     found = w.call("PyDict_GetItemWithError", dictionary, w.load(s.key))
     w.needs(found, "surprise")
@@ -103,11 +104,21 @@ def general_text(name: str, o: Offsets) -> str:
     return w.text()
 
 
-def _arrange(w: Writer, s: _State) -> None:
+def arrange(w: Writer, s: Arguments) -> None:
     """Every parameter's value in order: given by place, by name, or its default."""
     count, positional = w.load("%shape", SHAPE["count"], "i64"), w.load("%shape", SHAPE["positional"], "i64")
     given = w.new("and i64 %count, 9223372036854775807")
-    w.branch(w.new(f"icmp sgt i64 {given}, {positional}"), "python")
+    given_place = w.place("given", "i64")
+    w.store(given, given_place, 0, "i64")
+    _pack(w, s, given_place)
+    given = w.load(given_place, 0, "i64")
+    w.branch(w.new(f"icmp sgt i64 {given}, {positional}"), "surprise")
+    w.branch(w.is_null(w.load(s.packed)), "place", "sizes_placed")
+    w.label("sizes_placed")
+    w.store(w.load("%arguments"), s.values)
+    w.store(w.load(s.packed), s.values, 8)
+    w.goto("placed_end")
+    w.label("place")
     n = loop(w, "placed", s.index, given)
     w.store(w.load(item(w, "%arguments", n)), item(w, s.values, n))
     next_of(w, "placed", s.index)
@@ -124,14 +135,15 @@ def _arrange(w: Writer, s: _State) -> None:
     w.branch(w.same(w.load(row, ROW["name"]), name), "search_found", "search_on")
     w.label("search_found")
     place = item(w, s.values, n)
-    w.branch(w.is_null(w.load(place)), "name_free", "python")
+    w.branch(w.is_null(w.load(place)), "name_free", "surprise")
     w.label("name_free")
-    at = w.new(f"add i64 {given}, {w.load(s.index, 0, 'i64')}")
+    behind = w.new("and i64 %count, 9223372036854775807")
+    at = w.new(f"add i64 {behind}, {w.load(s.index, 0, 'i64')}")
     w.store(w.load(item(w, "%arguments", at)), place)
     w.goto("name_done")
     w.label("search_on")
     next_of(w, "search", s.inner)
-    w.goto("python")
+    w.goto("surprise")
     w.label("name_done")
     next_of(w, "each_name", s.index)
     w.label("defaults")
@@ -140,12 +152,31 @@ def _arrange(w: Writer, s: _State) -> None:
     w.branch(w.is_null(w.load(place)), "absent", "default_next")
     w.label("absent")
     row = w.at(w.at("%shape", SHAPE["rows"]), w.new(f"mul i64 {n}, {ROW_BYTES}"))
-    w.store(w.needs(w.load(row, ROW["default"]), "python"), place)
+    w.store(w.needs(w.load(row, ROW["default"]), "surprise"), place)
     w.label("default_next")
     next_of(w, "default", s.index)
 
 
-def _read(w: Writer, o: Offsets, s: _State) -> None:
+def _pack(w: Writer, s: Arguments, given_place: str) -> None:
+    """Sizes given one by one, where the callable takes them so, are a tuple."""
+    w.branch(w.new(f"icmp eq i64 {w.load('%shape', SHAPE['packs'], 'i64')}, 0"), "unpacked")
+    given = w.load(given_place, 0, "i64")
+    w.branch(w.new(f"icmp sge i64 {given}, 2"), "maybe_pack", "unpacked")
+    w.label("maybe_pack")
+    kind = w.load(w.load("%arguments", 8), TYPE_OFFSET)
+    w.branch(w.same(kind, "@PyLong_Type"), "pack", "unpacked")
+    w.label("pack")
+    length = w.new(f"sub i64 {given}, 1")
+    w.store(w.needs(w.call("PyTuple_New", length), "surprise"), s.packed)
+    n = loop(w, "size", s.index, length)
+    at = w.new(f"add i64 {n}, 1")
+    w.call("PyTuple_SetItem", w.load(s.packed), n, w.held(w.load(item(w, "%arguments", at))))
+    next_of(w, "size", s.index)
+    w.store("2", given_place, 0, "i64")
+    w.label("unpacked")
+
+
+def read(w: Writer, o: Offsets, s: Arguments) -> None:
     """Take the values apart: tensors, run-time numbers, operands of gradients, the key."""
     overflow, double = w.place("overflow", "i32"), w.place("double", "double")
     count = w.load("%shape", SHAPE["count"], "i64")
@@ -223,7 +254,7 @@ def _read(w: Writer, o: Offsets, s: _State) -> None:
 
 
 def _read_sequence(
-    w: Writer, o: Offsets, s: _State, value: str, first: str, second: str
+    w: Writer, o: Offsets, s: Arguments, value: str, first: str, second: str
 ) -> None:
     """A list or tuple of tensors: its layouts are the key's part."""
     w.branch(w.is_null(w.load(s.sequence)), "first_sequence", "surprise")
@@ -249,7 +280,7 @@ def _read_sequence(
     next_of(w, "part", s.inner)
 
 
-def _record(w: Writer, o: Offsets, s: _State, way: str) -> None:
+def _record(w: Writer, o: Offsets, s: Arguments, way: str) -> None:
     """Record the call and give its result a history."""
     out_place, storage_place = w.owner("out"), w.owner("storage")
     key_place, record_place = w.owner("key"), w.owner("record")

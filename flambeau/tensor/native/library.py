@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any, Final
 
 from flambeau.base.dtypes import dtype
+from flambeau.base.layout import Layout
 from flambeau.engine import callsite, run, stream
 from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
@@ -35,7 +36,7 @@ from flambeau.gradients.plan import (
 )
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
-from flambeau.tensor.native import attach_text, general_text, inplace_text, record_text, walk_text
+from flambeau.tensor.native import attach_text, general_text, inplace_text, record_text, view_text, walk_text
 from flambeau.tensor.native.layout import UnknownLayout, check_build, offsets_of
 from flambeau.tensor.native.record_text import (
     CACHE_BITS,
@@ -78,6 +79,8 @@ class Library:
         self.unary = addresses["unary"]
         self.binary = addresses["binary"]
         self.general = addresses["general"]
+        self.view = addresses["view"]
+        self.getitem = addresses["getitem"]
         self.inplace_unary = addresses["inplace_unary"]
         self.inplace_binary = addresses["inplace_binary"]
         self.kind = self._callable_type(addresses["bind"])
@@ -99,7 +102,8 @@ class Library:
             "local": LOCAL, "zero": 0, "empty": (), "stream": "stream", "touch": "touch",
             "versions": "_versions", "rebased": "_rebased", "version": "version", "learn": self._learn,
             "late": _run_late, "special": SPECIAL, "sequence": graph.next_sequence.__self__,
-            "dtype": dtype, "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
+            "dtype": dtype, "creation": "_creation", "dim": "dim", "index": "index",
+             "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
             "conformed": graph.conformed, "output": graph.Output, "leaf": graph.AccumulateGrad,
             "as_edges": "as_edges",
         }  # fmt: skip
@@ -300,6 +304,7 @@ def _offsets() -> dict[str, int]:
     return {
         **offsets_of(View, "_storage", "_layout", "_offset", "_place"),
         **offsets_of(Tensor, "_autograd", "_base"),
+        **offsets_of(Layout, "memo"),
         **offsets_of(Storage, "layout", "segment", "slot", "version", "external", "write_site"),
         **offsets_of(Place, "segment", "slot"),
         **offsets_of(
@@ -336,6 +341,12 @@ def _compiled(offsets: dict[str, int]) -> dict[str, int]:
         + record_text.record_text(name, offsets, binary=True),
         "general": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
         + general_text.general_text(name, offsets),
+        "view": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
+        + view_text.make_view_text(offsets) + view_text.plain_family_text(offsets)
+        + view_text.view_text(name, offsets),
+        "getitem": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
+        + view_text.make_view_text(offsets) + view_text.plain_family_text(offsets)
+        + view_text.getitem_text(name, offsets),
         "inplace_unary": lambda name: helpers
         + inplace_text.inplace_text(name, offsets, binary=False),
         "inplace_binary": lambda name: helpers

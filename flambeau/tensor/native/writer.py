@@ -14,6 +14,7 @@ from typing import Final
 FUNCTIONS: Final = {
     "PyDict_DelItem": ("i32", "ptr, ptr"),
     "PyDict_GetItemWithError": ("ptr", "ptr, ptr"),
+    "PyDict_New": ("ptr", ""),
     "PyDict_SetItem": ("i32", "ptr, ptr, ptr"),
     "PyErr_Clear": ("void", ""),
     "PyErr_Occurred": ("ptr", ""),
