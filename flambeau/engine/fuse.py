@@ -2,7 +2,7 @@
 
 Keeps     a statement's group is never before one it depends on (reads after writes, writes after
           reads, writes after writes, storage by storage); what nobody reads is not computed.
-Touches   statement, group.
+Touches   statement, states.
 Not here  what may share a loop and why not (group.py), kernels and memory (nest.py, plan.py)."""
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from flambeau.engine.group import Group
 from flambeau.engine.statement import Loop, Native, Statement
+from flambeau.engine.states import LoopUnit
 
 # Groups tried for a statement, from its producer on and from the newest back.
 CANDIDATES: Final = 6
@@ -19,16 +19,37 @@ CANDIDATES: Final = 6
 SMALL_DOMAIN: Final = 16384
 
 
+class Instance:
+    """A statement in a segment.
+
+    references    slot of each of its signature's references
+    first_number  of its record, among the segment's numbers
+    """
+
+    __slots__ = ("first_number", "record", "references", "statement")
+
+    def __init__(
+        self, statement: Statement, record: int, references: list[int], first_number: int
+    ) -> None:
+        self.statement = statement
+        self.record = record
+        self.references = references
+        self.first_number = first_number
+
+
 class NativeCall:
     """A native statement on its own in the order of groups."""
 
-    def __init__(self, number: int, native: Native, record: int) -> None:
+    __slots__ = ("native", "number", "records", "references")
+
+    def __init__(self, number: int, instance: Instance, native: Native) -> None:
         self.number = number
         self.native = native
-        self.records = {record}
+        self.references = instance.references
+        self.records = {instance.record}
 
 
-Unit = Group | NativeCall
+Unit = LoopUnit | NativeCall
 
 
 class Fused:
@@ -41,120 +62,89 @@ class Fused:
         self.n_statements = 0
 
 
-def _reads(statement: Statement) -> list[int]:
-    return [place.reference for place in statement.reads]
-
-
-def _writes(statement: Statement) -> list[int]:
-    if isinstance(statement, Loop):
-        return [statement.write.reference]
-    return [memory.reference for memory in statement.writes]
-
-
-def _is_empty(statement: Statement) -> bool:
-    """A loop that writes no element."""
-    if not isinstance(statement, Loop):
-        return False
-    end = statement.n_outer + statement.n_reduced
-    if statement.reduction is None:
-        return 0 in statement.domain
-    return 0 in statement.domain[: statement.n_outer] or 0 in statement.domain[end:]
-
-
-def live_statements(
-    statements: Sequence[tuple[int, Statement]], storage_of: Sequence[int], kept: set[int]
-) -> list[tuple[int, Statement]]:
-    """Statements whose results somebody may see, in order."""
-    needed = set(kept)
-    live: list[tuple[int, Statement]] = []
-    for record, statement in reversed(statements):
-        if _is_empty(statement):
-            continue
-        if any(storage_of[r] in needed for r in _writes(statement)):
-            needed.update(storage_of[r] for r in _reads(statement))
-            live.append((record, statement))
-    live.reverse()
-    return live
-
-
 class _Fuser:
-    def __init__(self, storage_of: list[int]) -> None:
+    def __init__(self, storage_of: Sequence[int]) -> None:
         self.storage_of = storage_of
         self.fused = Fused()
+        # Per storage: number of the last unit that writes it, and that touches it.
         self.last_write: dict[int, int] = {}
         self.last_touch: dict[int, int] = {}
 
-    def add(self, record: int, statement: Statement) -> None:
-        storages_read = [self.storage_of[r] for r in _reads(statement)]
-        storages_written = [self.storage_of[r] for r in _writes(statement)]
-        producer = max((self.last_write.get(s, -1) for s in storages_read), default=-1)
-        earliest = max(
-            (self.last_touch.get(s, -1) for s in storages_written), default=-1
-        )
-        earliest = max(earliest, producer)
-        number = self._place(record, statement, earliest, producer)
-        for s in storages_read:
-            self.last_touch[s] = max(self.last_touch.get(s, -1), number)
-        for s in storages_written:
-            self.last_touch[s] = max(self.last_touch.get(s, -1), number)
-            self.last_write[s] = max(self.last_write.get(s, -1), number)
-        self.fused.n_statements += 1
+    def add(self, instance: Instance) -> None:
+        statement, references = instance.statement, instance.references
+        storage_of = self.storage_of
+        last_write, last_touch = self.last_write, self.last_touch
+        read = [storage_of[references[r]] for r in statement.sources]
+        written = [storage_of[references[r]] for r in statement.results]
+        producer = -1
+        for storage in read:
+            number = last_write.get(storage, -1)
+            if number > producer:
+                producer = number
+        earliest = producer
+        for storage in written:
+            number = last_touch.get(storage, -1)
+            if number > earliest:
+                earliest = number
+        if isinstance(statement, Loop):
+            number = self._place(instance, statement, earliest, producer, read)
+        else:
+            number = len(self.fused.units)
+            self.fused.units.append(NativeCall(number, instance, statement))
+        for storage in read:
+            if last_touch.get(storage, -1) < number:
+                last_touch[storage] = number
+        for storage in written:
+            if last_touch.get(storage, -1) < number:
+                last_touch[storage] = number
+            if last_write.get(storage, -1) < number:
+                last_write[storage] = number
 
-    def _place(self, record: int, statement: Statement, earliest: int, producer: int) -> int:
+    def _place(
+        self, instance: Instance, loop: Loop, earliest: int, producer: int, read: list[int]
+    ) -> int:
         units = self.fused.units
-        if isinstance(statement, Native):
-            units.append(NativeCall(len(units), statement, record))
-            return len(units) - 1
+        references, first_number = instance.references, instance.first_number
+        record, storage_of = instance.record, self.storage_of
         refusal = ""
-        for number in self._candidates(statement, earliest, producer):
-            group = units[number]
-            if isinstance(group, NativeCall):
+        first = max(earliest, 0)
+        order = range(len(units) - 1, max(first, len(units) - CANDIDATES) - 1, -1)
+        if earliest >= 0 and earliest == producer:
+            order = [producer, *[n for n in order if n != producer]]  # type: ignore[assignment]
+        for number in order:
+            unit = units[number]
+            if isinstance(unit, NativeCall):
                 continue
-            if group.join(statement, record):
+            is_large = number != producer and loop.size > SMALL_DOMAIN
+            if is_large and not any(storage in unit.storages for storage in read):
+                continue
+            why = unit.join(loop, references, first_number, storage_of, record)
+            if not why:
                 return number
             if number == producer or not refusal:
-                refusal = group.refusal
+                refusal = why
         if refusal:
             self.fused.refusals.append((record, refusal))
-        group = Group(len(units), self.storage_of)
-        if not group.join(statement, record):
-            raise RuntimeError(f"a statement does not fit a kernel of its own: {group.refusal}")
-        units.append(group)
-        return group.number
-
-    def _candidates(self, loop: Loop, earliest: int, producer: int) -> list[int]:
-        newest = len(self.fused.units) - 1
-        first = max(earliest, 0)
-        order = list(range(newest, first - 1, -1))[:CANDIDATES]
-        if earliest >= 0 and earliest == producer:
-            order = [producer] + [n for n in order if n != producer]
-        return [n for n in order if self._related(loop, n, producer)]
-
-    def _related(self, loop: Loop, number: int, producer: int) -> bool:
-        group = self.fused.units[number]
-        if number == producer or isinstance(group, NativeCall):
-            return number == producer
-        size = 1
-        for dim in loop.domain:
-            size *= dim
-        if size <= SMALL_DOMAIN:
-            return True
-        storages = {self.storage_of[place.reference] for place in loop.reads}
-        return bool(storages & (group.touched.keys() | group.latest.keys()))
+        made = LoopUnit(len(units))
+        why = made.join(loop, references, first_number, storage_of, record)
+        if why:
+            raise RuntimeError(f"a statement does not fit a kernel of its own: {why}")
+        units.append(made)
+        return made.number
 
 
-def fuse(
-    statements: Sequence[tuple[int, Statement]], storage_of: list[int], kept: set[int]
-) -> Fused:
-    """Group live statements; storages in `kept` are visible after the segment."""
+def fuse(instances: Sequence[Instance], storage_of: Sequence[int]) -> Fused:
+    """Put statements into units, in order."""
     fuser = _Fuser(storage_of)
-    for record, statement in live_statements(statements, storage_of, kept):
-        fuser.add(record, statement)
+    for instance in instances:
+        fuser.add(instance)
     fused = fuser.fused
+    fused.n_statements = len(instances)
     for unit in fused.units:
-        if isinstance(unit, Group):
-            fused.in_memory.update(unit.touched)
+        if isinstance(unit, LoopUnit):
+            fused.in_memory.update(unit.memory())
         else:
-            fused.in_memory.update(storage_of[m.reference] for m in unit.native.reads)
-            fused.in_memory.update(storage_of[m.reference] for m in unit.native.writes)
+            native, references = unit.native, unit.references
+            for r in native.sources + native.results:
+                fused.in_memory.add(storage_of[references[r]])
     return fused

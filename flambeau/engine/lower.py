@@ -274,7 +274,7 @@ class Lowering:
         if not last and any(d < max(axes) for d in inner):
             # Kept dims between reduced ones join the outer dims: only the tail is vectorised over.
             outer = [d for d in range(value.ndim) if d not in axes and d < max(axes)]
-            inner = [d for d in range(max(axes) + 1, value.ndim)]
+            inner = list(range(max(axes) + 1, value.ndim))
         order = outer + reduced + inner
         viewed = self.permute(value, order)
         compute = value.dtype.compute

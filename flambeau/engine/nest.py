@@ -16,7 +16,9 @@ from flambeau.base.dtypes import dtype
 from flambeau.codegen import loops
 from flambeau.codegen.loops import Access, Keep, Nest, Phase, Reduce, Store
 from flambeau.codegen.vocabulary import Expression, expression
-from flambeau.engine.group import FEW_ROWS, LONG_ROW, Group, GroupAccess, GroupValue
+from flambeau.engine.alignment import GroupAccess, GroupValue
+from flambeau.engine.group import Group
+from flambeau.engine.joining import FEW_ROWS, LONG_ROW
 from flambeau.engine.statement import SizeNumber
 
 # Elements of a map's row handled as one unit of work.
@@ -69,7 +71,7 @@ def _number_word(number: int | SizeNumber) -> Word:
 class Kernel:
     """One kernel launch: a nest, its words, and how its units are shared out."""
 
-    __slots__ = ("chunk_units", "n_bytes", "n_units", "nest", "records", "scratch_bytes", "words")
+    __slots__ = ("chunk_units", "n_bytes", "n_units", "nest", "scratch_bytes", "words")
 
     def __init__(
         self,
@@ -79,7 +81,6 @@ class Kernel:
         unit_ns: float,
         scratch_bytes: int,
         n_bytes: int,
-        records: set[int],
     ) -> None:
         self.nest = nest
         self.words = words
@@ -87,7 +88,6 @@ class Kernel:
         self.chunk_units = chunk_units(n_units, unit_ns)
         self.scratch_bytes = scratch_bytes
         self.n_bytes = n_bytes
-        self.records = records
 
 
 def chunk_units(n_units: int, unit_ns: float) -> int:
@@ -387,7 +387,7 @@ def _row_kernel(emitter: _Emitter) -> Kernel:
     scratch = sum((inner * d.itemsize + 1087) // 64 * 64 for d in emitter.group.scratch)
     return Kernel(
         nest, emitter.words(nest, [inner, block]), rows * blocks,
-        element_ns * block + 10, scratch, n_bytes * rows * inner, emitter.group.records,
+        element_ns * block + 10, scratch, n_bytes * rows * inner,
     )  # fmt: skip
 
 
@@ -491,7 +491,7 @@ def _block_kernels(
     element_ns, n_bytes = _element_ns(emitter)
     blocks_kernel = Kernel(
         nest, words, rows * blocks, element_ns * loops.BLOCK + 10, 0,
-        n_bytes * rows * inner, group.records,
+        n_bytes * rows * inner,
     )  # fmt: skip
     return [blocks_kernel, _row_fold(emitter, partials, blocks)]
 
@@ -546,7 +546,7 @@ def _row_fold(emitter: _Emitter, partials: _Partials, blocks: int) -> Kernel:
     for old in used:
         emitter.access_words(words, old, emitter.access_of(old), False)
     words.extend(_number_word(n) for n in emitter.group.numbers)
-    return Kernel(nest, words, _rows_of(emitter), blocks * 0.2 + 10, 0, 0, emitter.group.records)
+    return Kernel(nest, words, _rows_of(emitter), blocks * 0.2 + 10, 0, 0)
 
 
 def _column_kernels(
@@ -571,7 +571,7 @@ def _column_kernels(
     return [
         Kernel(
             nest, words, rows * column_blocks, element_ns * block * reduced + 10, 0,
-            n_bytes * rows * reduced * inner, group.records,
+            n_bytes * rows * reduced * inner,
         )
     ]  # fmt: skip
 
@@ -612,7 +612,6 @@ def _column_block_kernels(
     blocks_kernel = Kernel(
         nest, words, rows * column_blocks * row_blocks,
         element_ns * block * loops.ROW_BLOCK + 10, 0, n_bytes * rows * reduced * inner,
-        group.records,
     )  # fmt: skip
     return [blocks_kernel, _column_fold(emitter, partials, block, row_blocks)]
 
@@ -638,4 +637,4 @@ def _column_fold(
         emitter.access_words(words, old, emitter.access_of(old), True)
     words.extend(_number_word(n) for n in emitter.group.numbers)
     units = rows * -(-inner // block)
-    return Kernel(nest, words, units, block * row_blocks * 0.2 + 10, 0, 0, emitter.group.records)
+    return Kernel(nest, words, units, block * row_blocks * 0.2 + 10, 0, 0)

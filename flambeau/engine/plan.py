@@ -2,13 +2,14 @@
 
 Keeps     a plan depends on signatures, view slots and liveness, never on values, addresses,
           offsets or scalars; one that stores more than is alive is valid.
-Touches   base, codegen, devices.cpu (kernels), lower, fuse, nest, statement.
+Touches   base, codegen, devices.cpu (kernels), fuse, states, statement.
 Not here  the cache of plans and the run itself (run.py), recording (stream.py)."""
 
 from __future__ import annotations
 
 import struct
 from array import array
+from bisect import insort
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,11 +18,10 @@ from flambeau.base.dtypes import dtype, uint8
 from flambeau.codegen import nest_text
 from flambeau.devices.cpu import features, jit
 from flambeau.devices.cpu.steps import At
-from flambeau.engine import nest as nests
-from flambeau.engine.fuse import Fused, NativeCall, fuse
-from flambeau.engine.group import GroupValue
+from flambeau.engine.fuse import Fused, Instance, NativeCall, fuse
 from flambeau.engine.signature import Signature
-from flambeau.engine.statement import Loop, SizeNumber, Statement
+from flambeau.engine.statement import Native
+from flambeau.engine.states import LoopUnit
 
 if TYPE_CHECKING:
     Words = array[int]
@@ -91,7 +91,8 @@ class SegmentFacts:
 
 
 class _Planner:
-    """References: touched views, fresh outputs, temporaries; storages: inputs, fresh, temporaries."""
+    """References: touched views, fresh outputs, temporaries; storages: inputs, fresh ones,
+    temporaries."""
 
     def __init__(self, facts: SegmentFacts) -> None:
         self.facts = facts
@@ -101,160 +102,177 @@ class _Planner:
         self.n_storages = self.n_inputs + self.n_fresh
         self.storage_of = [self._storage(code >> 1) for code in facts.touched]
         self.storage_of += range(self.n_inputs, self.n_storages)
-        self.temporary_bytes: list[int] = []
-        self.itemsizes: list[int] = [1] * len(self.storage_of)
+        # Bytes of inputs, fresh storages, temporaries.
+        self.n_bytes: list[int] = [*facts.input_bytes, *facts.fresh_bytes]
+        self.itemsizes: list[int] = [1] * self.n_touched
         self.formats: list[str] = []
-        self.statements: list[tuple[int, Statement]] = []
         # Everything that is there before or after the segment.
         self.kept = set(range(self.n_inputs)) | {self.n_inputs + n for n in facts.kept}
         self.stored_numbers = tuple(sorted(facts.kept))
         self.address_of = {n: FIRST_STORAGE + n for n in range(self.n_inputs)}
         for position, number in enumerate(self.stored_numbers):
             self.address_of[self.n_inputs + number] = FIRST_STORAGE + self.n_inputs + position
-        # storage -> (first step, last step) of those that live in the arena
-        self.lifetimes: dict[int, tuple[int, int]] = {}
+        # storage -> [first step, last step] of those that live in the arena
+        self.lifetimes: dict[int, list[int]] = {}
 
     def _storage(self, code: int) -> int:
         return -1 - code if code < 0 else self.n_inputs + code
 
-    def _reference(self, slot: int) -> int:
-        return -1 - slot if slot < 0 else self.n_touched + slot
-
     # Instantiating -----------------------------------------------------------
 
-    def instantiate(self) -> None:
-        """Statements of all records over view slots, temporaries and run-time numbers."""
-        first_number = self.n_touched
-        for record, key in enumerate(self.facts.keys):
+    def instantiate(self) -> list[Instance]:
+        """Statements whose results somebody may see, in order."""
+        numbers = [self.n_touched]
+        for key in self.facts.keys:
+            letters = key[0].number_format
+            if letters:
+                self.formats.append(letters)
+            numbers.append(numbers[-1] + len(letters))
+        needed = set(self.kept)
+        live: list[Instance] = []
+        for record in range(len(self.facts.keys) - 1, -1, -1):
+            key = self.facts.keys[record]
             signature: Signature = key[0]
-            references = [self._reference(slot) for slot in key[1:]]
-            for slot, layout in zip(references, signature.all_layouts, strict=True):
+            if self._is_needed(key, signature, needed):
+                self._instantiate(record, key, signature, numbers[record], needed, live)
+        live.reverse()
+        return live
+
+    def _is_needed(self, key: tuple[Any, ...], signature: Signature, needed: set[int]) -> bool:
+        """Whether the record writes what somebody may see; one that does not is not lowered."""
+        n_inputs, storage_of, n_touched = self.n_inputs, self.storage_of, self.n_touched
+        for slot in key[1 + len(signature.layouts) :]:
+            if n_inputs + slot in needed:
+                return True
+        for position in signature.targets:
+            slot = key[1 + position]
+            if storage_of[-1 - slot if slot < 0 else n_touched + slot] in needed:
+                return True
+        return False
+
+    def _instantiate(
+        self,
+        record: int,
+        key: tuple[Any, ...],
+        signature: Signature,
+        first_number: int,
+        needed: set[int],
+        live: list[Instance],
+    ) -> None:
+        n_touched, storage_of = self.n_touched, self.storage_of
+        references = [-1 - slot if slot < 0 else n_touched + slot for slot in key[1:]]
+        for slot, layout in zip(references, signature.layouts, strict=False):
+            if slot < n_touched:
                 self.itemsizes[slot] = layout.itemsize
-            lowered = signature.lowered()
-            for count, element in lowered.temporaries:
-                references.append(self.new_temporary(count, element))
-            for statement in lowered.statements:
-                made = _with_references(statement, references, first_number)
-                self.statements.append((record, made))
-            self.formats.append(signature.number_format)
-            first_number += len(signature.number_format)
+        lowered = signature.lowered()
+        for count, element in lowered.temporaries:
+            references.append(self.new_temporary(count, element))
+        for statement in reversed(lowered.statements):
+            if statement.is_empty:
+                continue
+            for r in statement.results:
+                if storage_of[references[r]] in needed:
+                    for source in statement.sources:
+                        needed.add(storage_of[references[source]])
+                    live.append(Instance(statement, record, references, first_number))
+                    break
 
     def new_temporary(self, count: int, element: dtype) -> int:
         """A slot of memory that lives within the segment."""
-        storage = self.n_storages + len(self.temporary_bytes)
-        self.temporary_bytes.append(count * element.itemsize)
-        self.storage_of.append(storage)
-        self.itemsizes.append(element.itemsize)
+        self.storage_of.append(len(self.n_bytes))
+        self.n_bytes.append(count * element.itemsize)
         return len(self.storage_of) - 1
 
     # Memory ------------------------------------------------------------------
 
-    def bytes_of(self, storage: int) -> int:
-        """Size of a storage or temporary."""
-        if storage >= self.n_storages:
-            return self.temporary_bytes[storage - self.n_storages]
-        if storage >= self.n_inputs:
-            return self.facts.fresh_bytes[storage - self.n_inputs]
-        return self.facts.input_bytes[storage]
-
-    def in_arena(self, storage: int) -> bool:
-        """Whether it needs memory only while the segment runs."""
-        return storage not in self.kept
-
     def use(self, storage: int, step: int) -> None:
-        """Note that a step touches a storage."""
-        if self.in_arena(storage):
-            first, last = self.lifetimes.get(storage, (step, step))
-            self.lifetimes[storage] = (min(first, step), max(last, step))
+        """Note that a step touches a storage; steps come in order."""
+        if storage not in self.kept:
+            found = self.lifetimes.get(storage)
+            if found is None:
+                self.lifetimes[storage] = [step, step]
+            else:
+                found[1] = step
 
     def place_arena(self) -> tuple[dict[int, int], int]:
         """Offsets in the arena: first fit, largest first, lifetimes apart or places apart."""
-        placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last
+        placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last; in order
         offsets: dict[int, int] = {}
         total = 0
-        items = sorted(self.lifetimes.items(), key=lambda item: -self.bytes_of(item[0]))
-        for storage, (first, last) in items:
-            size = -(-max(self.bytes_of(storage), 1) // ALIGNMENT) * ALIGNMENT
+        n_bytes = self.n_bytes
+        for storage in sorted(self.lifetimes, key=lambda each: -n_bytes[each]):
+            first, last = self.lifetimes[storage]
+            size = -(-max(n_bytes[storage], 1) // ALIGNMENT) * ALIGNMENT
             offset = 0
-            for low, high, begin, end in sorted(placed):
+            for low, high, begin, end in placed:
                 if begin <= last and first <= end:
                     if low - offset >= size:
                         break
-                    offset = max(offset, high)
+                    if high > offset:
+                        offset = high
             offsets[storage] = offset
-            placed.append((offset, offset + size, first, last))
-            total = max(total, offset + size)
+            insort(placed, (offset, offset + size, first, last))
+            if offset + size > total:
+                total = offset + size
         return offsets, total
 
 
-def _with_references(statement: Statement, references: list[int], first_number: int) -> Statement:
-    if isinstance(statement, Loop):
-        return Loop(
-            statement.domain,
-            tuple([place.at(references[place.reference]) for place in statement.reads]),
-            tuple([n if isinstance(n, SizeNumber) else n + first_number for n in statement.numbers]),
-            statement.expression,
-            statement.write.at(references[statement.write.reference]),
-            statement.reduction,
-            statement.n_outer,
-            statement.n_reduced,
-            statement.is_columns,
-        )
-    return type(statement)(
-        statement.maker,
-        tuple([memory.at(references[memory.reference]) for memory in statement.reads]),
-        tuple([memory.at(references[memory.reference]) for memory in statement.writes]),
-        statement.attributes,
-    )
-
-
 class _Step:
-    """A step of the program before memory is placed."""
+    """A step of the program before memory is placed.
 
-    __slots__ = ("arguments", "chunk_units", "key", "n_units", "records", "scratch_bytes")
+    pointers   (position among the arguments, slot, bytes)
+    numbers    (position, the segment's number)
+    errors     positions of the error word's address
+    """
+
+    __slots__ = (
+        "chunk_units", "errors", "n_units", "name", "numbers", "pointers", "records",
+        "scratch_bytes", "words",
+    )  # fmt: skip
 
     def __init__(
         self,
-        key: str,
-        n_units: int,
-        chunk_units: int,
-        arguments: list[Any],
-        scratch_bytes: int,
+        made: Any,
+        words: Sequence[int],
+        pointers: list[tuple[int, int, int]],
+        numbers: list[tuple[int, int]],
+        errors: Sequence[int],
         records: set[int],
     ) -> None:
-        self.key = key
-        self.n_units = n_units
-        self.chunk_units = chunk_units
-        self.arguments = arguments
-        self.scratch_bytes = scratch_bytes
+        self.name: str = made.name
+        self.n_units: int = made.n_units
+        self.chunk_units: int = made.chunk_units
+        self.scratch_bytes: int = made.scratch_bytes
+        self.words = words
+        self.pointers = pointers
+        self.numbers = numbers
+        self.errors = errors
         self.records = records
 
 
 def plan_segment(facts: SegmentFacts) -> Plan:
     """Plan a segment: instantiate, fuse, make kernels, place memory, write the program."""
     planner = _Planner(facts)
-    planner.instantiate()
-    fused = fuse(planner.statements, planner.storage_of, planner.kept)
+    fused = fuse(planner.instantiate(), planner.storage_of)
     texts: dict[str, str] = {}
     steps = _steps(planner, fused, texts)
     addresses = _compiled(texts)
     offsets, arena_bytes = planner.place_arena()
     plan = Plan()
     plan.stored_numbers = planner.stored_numbers
-    plan.stored = sum(1 << 8 * number for number in facts.kept)
+    plan.stored = sum([1 << 8 * number for number in facts.kept])
     plan.arena_bytes = arena_bytes
     plan.n_touched = planner.n_touched
     plan.pack_numbers = struct.Struct("=" + "q" * planner.n_touched + "".join(planner.formats)).pack
     plan.n_kernels = len(steps)
     plan.statements = fused.n_statements
     plan.notes = fused.refusals
-    plan.kernels = [(step.key, step.records, step.n_units) for step in steps]
+    plan.kernels = [(step.name, step.records, step.n_units) for step in steps]
     plan.program = _program(planner, steps, addresses, offsets)
     return plan
 
 
 _KERNELS: dict[str, int] = {}
-_NAMES: dict[str, str] = {}
 
 
 def _compiled(texts: dict[str, str]) -> dict[str, int]:
@@ -265,52 +283,70 @@ def _compiled(texts: dict[str, str]) -> dict[str, int]:
 
 
 def _steps(planner: _Planner, fused: Fused, texts: dict[str, str]) -> list[_Step]:
-    kept = planner.kept
-
-    def is_stored(value: GroupValue) -> bool:
-        return value.storage in kept or value.storage in fused.in_memory
-
     bits = CONFIG.vector_bits or features.vector_bits()
     steps: list[_Step] = []
     for unit in fused.units:
         if isinstance(unit, NativeCall):
-            _native_steps(planner, unit, steps, texts)
-            continue
-        for kernel in nests.kernels_of(unit, is_stored, planner.new_temporary):
-            if not kernel.n_units or not _stores(kernel.nest):
-                continue
-            # The level is part of the name, so that changing it compiles anew.
-            lookup = f"{bits} {CONFIG.codegen_level} {kernel.nest.key}"
-            name = _NAMES.get(lookup)
-            if name is None:
-                name = _NAMES[lookup] = nest_text.kernel_name(kernel.nest, bits)
-            if name not in _KERNELS and name not in texts:
-                texts[name] = nest_text.kernel_text(kernel.nest, bits, name)
-            number = len(steps)
-            for word in kernel.words:
-                if isinstance(word, nests.Pointer):
-                    planner.use(planner.storage_of[word.slot], number)
-            steps.append(
-                _Step(
-                    name, kernel.n_units, kernel.chunk_units, list(kernel.words),
-                    kernel.scratch_bytes, kernel.records,
-                )
-            )  # fmt: skip
+            _native_steps(planner, unit, steps, texts, bits)
+        else:
+            _loop_steps(planner, unit, steps, texts, fused.in_memory, bits)
     return steps
 
 
-def _stores(nest: Any) -> bool:
-    return any(
-        phase.row or any(hasattr(statement, "access") for statement in phase.loop)
-        for phase in nest.phases
+def _loop_steps(
+    planner: _Planner,
+    unit: LoopUnit,
+    steps: list[_Step],
+    texts: dict[str, str],
+    in_memory: set[int],
+    bits: int,
+) -> None:
+    kept, storage_of = planner.kept, planner.storage_of
+    storages, slots, numbers = list(unit.storages), list(unit.slots), list(unit.numbers)
+    is_stored = tuple(
+        [storages[own] in kept or storages[own] in in_memory for own in unit.state.targets]
     )
+    launches = unit.state.launched(is_stored)
+    temporaries = [planner.new_temporary(*each) for each in launches.temporaries]
+    for kernel in launches.kernels:
+        name = kernel.name
+        if name not in _KERNELS and name not in texts:
+            texts[name] = nest_text.kernel_text(kernel.nest, bits, name)
+        number = len(steps)
+        pointers = []
+        for position, own, n_bytes in kernel.pointers:
+            slot = slots[own] if own >= 0 else temporaries[-1 - own]
+            planner.use(storage_of[slot], number)
+            pointers.append((position, slot, n_bytes))
+        steps.append(
+            _Step(
+                kernel, kernel.words, pointers,
+                [(position, numbers[own]) for position, own in kernel.numbers],
+                kernel.errors, unit.records,
+            )
+        )  # fmt: skip
+
+
+def _made(native: Native, bits: int) -> Any:
+    """What a native statement's maker says, asked once under the same switches."""
+    switches = (bits, CONFIG.threads, CONFIG.codegen_level)
+    made = native.made.get(switches)
+    if made is None:
+        made = native.maker(native.reads, native.writes, **native.attributes)
+        native.made[switches] = made
+    return made
 
 
 def _native_steps(
-    planner: _Planner, call: NativeCall, steps: list[_Step], texts: dict[str, str]
+    planner: _Planner,
+    call: NativeCall,
+    steps: list[_Step],
+    texts: dict[str, str],
+    bits: int,
 ) -> None:
-    native = call.native
-    made = native.maker(native.reads, native.writes, **native.attributes)
+    native, references = call.native, call.references
+    storage_of = planner.storage_of
+    made = _made(native, bits)
     workspace = -1
     if made.workspace_bytes:
         workspace = planner.new_temporary(made.workspace_bytes, uint8)
@@ -318,69 +354,61 @@ def _native_steps(
         if not step.n_units:
             continue
         number = len(steps)
-        words: list[Any] = []
-        for word in step.arguments:
+        words: list[int] = []
+        pointers: list[tuple[int, int, int]] = []
+        errors: list[int] = []
+        for position, word in enumerate(step.arguments):
             if not isinstance(word, At):
                 words.append(word)
-            elif word.what == "error":
-                words.append(nests.ErrorWord())
-            elif word.what == "workspace":
-                planner.use(planner.storage_of[workspace], number)
-                words.append(nests.Pointer(workspace, word.n_bytes))
+                continue
+            words.append(0)
+            if word.what == "error":
+                errors.append(position)
+                continue
+            if word.what == "workspace":
+                slot, n_bytes = workspace, word.n_bytes
             else:
                 memory = (native.reads if word.what == "read" else native.writes)[word.number]
-                planner.use(planner.storage_of[memory.reference], number)
+                slot = references[memory.reference]
                 n_bytes = memory.offset * memory.dtype.itemsize + word.n_bytes
-                words.append(nests.Pointer(memory.reference, n_bytes))
+            planner.use(storage_of[slot], number)
+            pointers.append((position, slot, n_bytes))
         if step.name not in _KERNELS:
             texts[step.name] = step.text
-        steps.append(
-            _Step(
-                step.name, step.n_units, step.chunk_units, words, step.scratch_bytes, call.records
-            )
-        )
+        steps.append(_Step(step, words, pointers, [], errors, call.records))
     # A write no step touched still has to outlive the call.
-    for memory in native.writes:
-        planner.use(planner.storage_of[memory.reference], max(len(steps) - 1, 0))
+    for r in native.results:
+        planner.use(storage_of[references[r]], max(len(steps) - 1, 0))
 
 
 def _program(
     planner: _Planner, steps: list[_Step], addresses: dict[str, int], offsets: dict[int, int]
 ) -> Words:
-    words = array("q")
-    max_arguments = max((len(step.arguments) for step in steps), default=0)
-    scratch_bytes = max((step.scratch_bytes for step in steps), default=0)
-    words.extend([len(steps), max_arguments, scratch_bytes, 0])
+    max_arguments = max([len(step.words) for step in steps], default=0)
+    scratch_bytes = max([step.scratch_bytes for step in steps], default=0)
+    words: list[int] = [len(steps), max_arguments, scratch_bytes, 0]
+    storage_of, n_touched = planner.storage_of, planner.n_touched
+    address_of, itemsizes = planner.address_of, planner.itemsizes
     for step in steps:
-        statics: list[int] = []
-        patches: list[int] = []
-        for position, word in enumerate(step.arguments):
-            if isinstance(word, int):
-                statics.append(word)
-                continue
-            statics.append(0)
-            patches.extend([position, *_patch(planner, word, offsets)])
-        words.extend(
-            [
-                addresses[step.key], step.n_units, step.chunk_units, len(statics),
-                len(patches) // 5, step.scratch_bytes,
-            ]
+        n_patches = len(step.pointers) + len(step.numbers) + len(step.errors)
+        words += (
+            addresses[step.name], step.n_units, step.chunk_units, len(step.words), n_patches,
+            step.scratch_bytes,
         )  # fmt: skip
-        words.extend(statics)
-        words.extend(patches)
-    return words
-
-
-def _patch(planner: _Planner, word: Any, offsets: dict[int, int]) -> tuple[int, int, int, int]:
-    """(address index, static bytes, number index, scale) of a bound word."""
-    if isinstance(word, nests.Number):
-        return (-1, 0, word.index, 1)
-    if isinstance(word, nests.ErrorWord):
-        return (ERROR_ADDRESS, 0, -1, 0)
-    slot = word.slot
-    storage = planner.storage_of[slot]
-    number, scale = (slot, planner.itemsizes[slot]) if slot < planner.n_touched else (-1, 0)
-    if planner.in_arena(storage):
-        return (ARENA_ADDRESS, offsets[storage] + word.offset_bytes, number, scale)
-    return (planner.address_of[storage], word.offset_bytes, number, scale)
-
+        words += step.words
+        # A patch: position, address index, static bytes, number index, scale.
+        for position, slot, n_bytes in step.pointers:
+            storage = storage_of[slot]
+            address = address_of.get(storage)
+            if address is None:
+                address = ARENA_ADDRESS
+                n_bytes += offsets[storage]
+            if slot < n_touched:
+                words += (position, address, n_bytes, slot, itemsizes[slot])
+            else:
+                words += (position, address, n_bytes, -1, 0)
+        for position, number in step.numbers:
+            words += (position, -1, 0, number, 1)
+        for position in step.errors:
+            words += (position, ERROR_ADDRESS, 0, -1, 0)
+    return array("q", words)

@@ -134,7 +134,8 @@ def _rename(builder: Lowering, old: int, new: int) -> bool:
     made: list[Any] = []
     for statement in builder.statements:
         if isinstance(statement, Loop):
-            if statement.write.reference == old and statement.write.dtype is not element:
+            write = statement.write
+            if write.reference == old and write.dtype is not element:
                 return False
             made.append(
                 Loop(
@@ -142,7 +143,7 @@ def _rename(builder: Lowering, old: int, new: int) -> bool:
                     tuple(p.at(new) if p.reference == old else p for p in statement.reads),
                     statement.numbers,
                     statement.expression,
-                    statement.write.at(new) if statement.write.reference == old else statement.write,
+                    write.at(new) if write.reference == old else write,
                     statement.reduction, statement.n_outer, statement.n_reduced,
                     statement.is_columns,
                 )

@@ -76,11 +76,14 @@ class Loop:
     reduction   None, or a kind of codegen.loops.REDUCTIONS
     n_outer, n_reduced   for a reduction: the domain is kept, reduced, kept (inner) dimensions;
                no inner kept dimension means the sum is over last axes
+    sources, results     references read and written
+    size       iterations
+    is_empty   writes no element
     """
 
     __slots__ = (
-        "domain", "expression", "is_columns", "n_outer", "n_reduced", "numbers", "reads",
-        "reduction", "write",
+        "domain", "expression", "is_columns", "is_empty", "n_outer", "n_reduced", "numbers",
+        "reads", "reduction", "results", "size", "sources", "write",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +107,13 @@ class Loop:
         self.n_outer = n_outer
         self.n_reduced = n_reduced
         self.is_columns = is_columns
+        self.sources = tuple([place.reference for place in reads])
+        self.results = (write.reference,)
+        self.size = 1
+        for size in domain:
+            self.size *= size
+        kept = domain[:n_outer] + domain[n_outer + n_reduced :]
+        self.is_empty = 0 in (domain if reduction is None else kept)
 
     def __repr__(self) -> str:
         kind = self.reduction or "map"
@@ -115,9 +125,12 @@ class Native:
 
     maker       called at planning with (reads, writes, **attributes), each a Memory; returns the
                 steps to run (devices.cpu.steps.NativeStep)
+    sources, results   references read and written
+    made        what the maker returned under which switches
     """
 
-    __slots__ = ("attributes", "maker", "reads", "writes")
+    __slots__ = ("attributes", "made", "maker", "reads", "results", "sources", "writes")
+    is_empty = False
 
     def __init__(
         self,
@@ -130,6 +143,9 @@ class Native:
         self.reads = reads
         self.writes = writes
         self.attributes = attributes
+        self.sources = tuple([memory.reference for memory in reads])
+        self.results = tuple([memory.reference for memory in writes])
+        self.made: dict[tuple[int | None, ...], Any] = {}
 
     def __repr__(self) -> str:
         return f"{self.maker.__name__} {list(self.writes)} = {list(self.reads)}"
