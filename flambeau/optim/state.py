@@ -48,21 +48,26 @@ class ParameterState(dict[str, Any]):
 
     def hold(self, key: str, value: float) -> float:
         """Change a number; returns it as it is kept, rounded."""
-        value = rounded(value)
         held = dict.get(self, key)
-        if isinstance(held, Tensor) and sys.getrefcount(held) > _UNSEEN:
+        if isinstance(held, Tensor):
             held.fill_(value)
-        else:
-            dict.__setitem__(self, key, value)
+            return held.item()  # type: ignore[no-any-return]
+        value = rounded(value)
+        dict.__setitem__(self, key, value)
         return value
 
     def advance(self) -> float:
         """One step more; returns the number."""
         held = dict.get(self, STEP, 0)
-        if type(held) is int:
+        if not isinstance(held, Tensor):
             dict.__setitem__(self, STEP, held + 1)
-            return held + 1
-        return self.hold(STEP, self.number(STEP) + 1)
+            return held + 1  # type: ignore[no-any-return]
+        count = int(held.item()) + 1
+        if sys.getrefcount(held) <= _UNSEEN:
+            dict.__setitem__(self, STEP, count)
+        else:
+            held.fill_(count)
+        return count
 
     def __getitem__(self, key: str) -> Any:
         value = dict.__getitem__(self, key)

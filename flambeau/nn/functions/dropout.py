@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau.base import dtypes
 from flambeau.base.layout import contiguous
+from flambeau.base.layout import layout as layout_of
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import default_generator
 from flambeau.tensor import creation
@@ -25,6 +26,20 @@ def keep_mask(shape: tuple[int, ...], keep: float) -> Any:
     return made
 
 
+def keep_mask_like(input: Any, keep: float) -> Any:
+    """A bool tensor in the shape and memory order of another; drawn in memory order."""
+    layout = input._layout
+    if layout.is_contiguous or not layout.is_dense:
+        return keep_mask(layout.shape, keep)
+    made = creation.empty_layout(
+        layout_of(layout.shape, layout.strides, dtypes.bool_, layout.device)
+    )
+    fills.fill_bernoulli(
+        default_generator, made._storage.block.address, layout.n_elements, keep
+    )
+    return made
+
+
 def _check(p: float) -> None:
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
@@ -33,9 +48,10 @@ def _check(p: float) -> None:
 def _dropped(input: Any, mask_shape: tuple[int, ...], p: float, inplace: bool) -> Any:
     if p == 1.0:
         return input.mul_(0.0) if inplace else t.mul(input, 0.0)
-    mask = keep_mask(mask_shape, 1.0 - p)
-    if mask_shape != tuple(input._layout.shape):
-        mask = mask.expand(input.shape)
+    if mask_shape == tuple(input._layout.shape):
+        mask = keep_mask_like(input, 1.0 - p)
+    else:
+        mask = keep_mask(mask_shape, 1.0 - p).expand(input.shape)
     result = t.dropout_mask(input, mask, 1.0 - p)
     return input.copy_(result) if inplace else result
 

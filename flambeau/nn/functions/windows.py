@@ -1,7 +1,7 @@
 """Windows over the last dims of a tensor, as views: what convolutions and pools slide over.
 
 Keeps     a window is a view; nothing is copied until a product or a fold reads it.
-Touches   tensor.functions (as_strided).
+Touches   tensor.functions (unfold and its transpose).
 Not here  what is done with windows (convolution.py, pooling.py)."""
 
 from __future__ import annotations
@@ -21,36 +21,38 @@ def windows(
     sizes: tuple[int, ...],
 ) -> Any:  # fmt: skip
     """(..., *spatial) as (..., *sizes, *kernel): `sizes` windows of `kernel` places."""
-    count = len(kernel)
-    plain = input.dim() - count
-    input = input.contiguous()
-    strides = input.stride()
-    lead = strides[:plain]
-    steps = tuple(s * by for s, by in zip(strides[plain:], stride, strict=True))
-    inner = tuple(s * by for s, by in zip(strides[plain:], dilation, strict=True))
-    shape = (*input.shape[:plain], *sizes, *kernel)
-    return t.as_strided(input, shape, (*lead, *steps, *inner), input.storage_offset())
+    plain = input.dim() - len(kernel)
+    for number, (size, step, far, count) in enumerate(
+        zip(kernel, stride, dilation, sizes, strict=True)
+    ):
+        dim = plain + number
+        input = input.unfold(dim, far * (size - 1) + 1, step)
+        if far > 1:
+            input = t.slice(input, input.dim() - 1, None, None, far)
+        if input.shape[dim] != count:
+            input = input.narrow(dim, 0, count)
+    return input
 
 
 def overlap_added(
     parts: Any, spatial: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> Any:
     """The transpose of `windows`: (..., *sizes, *kernel) added up into (..., *spatial), in the
-    order of the places in the windows."""
+    order of the windows."""
     count = len(spatial)
-    lead = tuple(parts.shape[: parts.dim() - 2 * count])
-    sizes, kernel = parts.shape[len(lead) : len(lead) + count], parts.shape[len(lead) + count :]
-    plain = 1
-    for size in lead:
-        plain *= size
-    volume = 1
-    strides = []
-    for size in reversed(spatial):
-        strides.insert(0, volume)
-        volume *= size
-    steps = tuple(s * by for s, by in zip(strides, stride, strict=True))
-    inner = tuple(s * by for s, by in zip(strides, dilation, strict=True))
-    return t.as_strided_backward(
-        parts.reshape(plain, *sizes, *kernel), (plain, *spatial), (plain, *sizes, *kernel),
-        (volume, *steps, *inner), 0,
-    ).reshape(*lead, *spatial)  # fmt: skip
+    plain = parts.dim() - 2 * count
+    for number in reversed(range(count)):
+        dim, far = plain + number, dilation[number]
+        shape = list(parts.shape)
+        reach = far * (shape[-1] - 1) + 1
+        if far > 1:
+            wider = (*shape[:-1], reach)
+            parts = t.slice_backward(parts, wider, len(shape) - 1, None, None, far)
+        covered = (shape[dim] - 1) * stride[number] + reach
+        shape[dim] = covered
+        parts = t.unfold_backward(parts, tuple(shape[:-1]), dim, reach, stride[number])
+        missing = spatial[number] - covered
+        if missing:
+            sides = (0, 0) * (parts.dim() - 1 - dim) + (0, missing)
+            parts = t.constant_pad_nd(parts, sides, 0.0)
+    return parts

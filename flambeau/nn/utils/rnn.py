@@ -1,0 +1,288 @@
+"""Sequences of unequal lengths: padded, packed, and run through recurrent layers.
+
+Keeps     a packed sequence holds the steps of all sequences by time, the longest sequence first.
+Touches   tensor.functions, functions/recurrence.py.
+Not here  the layers (modules/rnn.py)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from flambeau.nn.functions import recurrence
+from flambeau.tensor import Tensor
+from flambeau.tensor import functions as t
+
+_Fields = NamedTuple(
+    "PackedSequence",
+    [("data", Any), ("batch_sizes", Any), ("sorted_indices", Any), ("unsorted_indices", Any)],
+)
+
+
+def invert_permutation(permutation: Any) -> Any:
+    """Where each place of a permutation goes."""
+    if permutation is None:
+        return None
+    import flambeau as torch
+
+    return torch.empty_like(permutation).scatter_(
+        0, permutation, torch.arange(0, permutation.numel())
+    )
+
+
+class PackedSequence(_Fields):
+    """Sequences of unequal lengths; make one with pack_padded_sequence."""
+
+    __slots__ = ()
+
+    def __new__(
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None,
+        unsorted_indices: Any = None,
+    ) -> Any:  # fmt: skip
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The same in another dtype or on another device."""
+        return type(self)(
+            self.data.to(*args, **kwargs), self.batch_sizes, self.sorted_indices,
+            self.unsorted_indices,
+        )  # fmt: skip
+
+    def double(self) -> Any:
+        """In float64."""
+        return self.to(dtype=_dtype("float64"))
+
+    def float(self) -> Any:
+        """In float32."""
+        return self.to(dtype=_dtype("float32"))
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is on a GPU."""
+        return False
+
+
+def _dtype(name: str) -> Any:
+    from flambeau.base import dtypes
+
+    return dtypes.by_name(name)
+
+
+def pack_padded_sequence(
+    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> Any:
+    """Pack (time, batch, ...) whose sequences have the given lengths."""
+    import flambeau as torch
+
+    counts = [int(each) for each in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
+    order = None
+    if not enforce_sorted:
+        ranks = sorted(range(len(counts)), key=lambda n: -counts[n])
+        order = torch.tensor(ranks)
+        counts = [counts[n] for n in ranks]
+        input = input.index_select(0 if batch_first else 1, order)
+    if batch_first:
+        input = input.transpose(0, 1)
+    if len(counts) != input.shape[1]:
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size="
+            f"{input.shape[1]})"
+        )
+    if any(a < b for a, b in zip(counts, counts[1:], strict=False)):
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
+            "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
+            "sidestep this requirement if you do not need ONNX exportability."
+        )
+    if not counts or counts[-1] <= 0:
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element "
+                           "in 'lengths' that is <= 0")  # fmt: skip
+    if counts[0] > input.shape[0]:
+        raise RuntimeError(
+            f"Expected sequence length to be larger than 0 and at most {input.shape[0]}"
+        )
+    sizes = [sum(n > time for n in counts) for time in range(counts[0])]
+    data = t.cat([input[time, :size] for time, size in enumerate(sizes)])
+    return PackedSequence(data, torch.tensor(sizes), order)
+
+
+def pad_packed_sequence(
+    sequence: Any, batch_first: bool = False, padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """(padded tensor, lengths) of a packed sequence."""
+    import flambeau as torch
+
+    sizes = sequence.batch_sizes.tolist()
+    longest = len(sizes)
+    if total_length is not None:
+        if total_length < longest:
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, "
+                f"but got total_length={total_length} and max sequence length being {longest}"
+            )
+        longest = total_length
+    batch = sizes[0]
+    tail = tuple(sequence.data.shape[1:])
+    rows = []
+    parts = t.split(sequence.data, tuple(sizes), 0)
+    for part in parts:
+        missing = batch - part.shape[0]
+        if missing:
+            filler = torch.full((missing, *tail), padding_value, dtype=part.dtype)
+            part = t.cat([part, filler])
+        rows.append(part)
+    for _ in range(longest - len(sizes)):
+        rows.append(torch.full((batch, *tail), padding_value, dtype=sequence.data.dtype))
+    padded = t.stack(rows, 1 if batch_first else 0)
+    lengths = torch.tensor([sum(size > n for size in sizes) for n in range(batch)])
+    back = sequence.unsorted_indices
+    if back is not None:
+        padded = padded.index_select(0 if batch_first else 1, back)
+        lengths = lengths.index_select(0, back)
+    return padded, lengths
+
+
+def pad_sequence(
+    sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Any:  # fmt: skip
+    """Tensors of unequal lengths as one, padded."""
+    if isinstance(sequences, Tensor):
+        sequences = list(sequences.unbind(0))
+    elif not isinstance(sequences, Iterable):
+        raise RuntimeError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
+            f"{type(sequences)}"
+        )
+    sequences = list(sequences)
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(
+            f"Expected padding_side to be one of left or right, but got {padding_side}."
+        )
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    longest = max(each.shape[0] for each in sequences)
+    padded = []
+    for each in sequences:
+        missing = longest - each.shape[0]
+        sides = (missing, 0) if padding_side == "left" else (0, missing)
+        pad = (0, 0) * (each.dim() - 1) + sides
+        padded.append(t.constant_pad_nd(each, pad, padding_value) if missing else each)
+    return t.stack(padded, 0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
+    """A padded tensor as tensors of unequal lengths."""
+    if not batch_first:
+        padded_sequences = padded_sequences.transpose(0, 1)
+    return [
+        row[: int(length)]
+        for row, length in zip(padded_sequences.unbind(0), lengths.tolist(), strict=True)
+    ]
+
+
+def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
+    """Pack tensors of unequal lengths."""
+    lengths = [each.shape[0] for each in sequences]
+    return pack_padded_sequence(
+        pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted
+    )
+
+
+def unpack_sequence(packed_sequences: Any) -> list[Any]:
+    """A packed sequence as tensors of unequal lengths."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
+
+
+# Recurrent layers over packed sequences ---------------------------------------------------
+
+
+def run_packed(layer: Any, input: PackedSequence, hx: Any) -> tuple[Any, Any]:
+    """What a recurrent layer makes of a packed sequence: (packed outputs, last states)."""
+    if input.batch_sizes is None:
+        warnings.warn("a PackedSequence without batch_sizes", stacklevel=3)
+    sizes = input.batch_sizes.tolist()
+    is_lstm = layer.mode == "LSTM"
+    widths = [layer._state_width()] + ([layer.hidden_size] if is_lstm else [])
+    given = (hx if is_lstm else (hx,)) if hx is not None else (None,) * len(widths)
+    states = []
+    for state, width in zip(given, widths, strict=True):
+        ready = layer._start(state, sizes[0], width, input.data, True)
+        if state is not None and input.sorted_indices is not None:
+            ready = ready.index_select(1, input.sorted_indices)
+        states.append(ready)
+    data, last = _layers(layer, input.data, states, sizes)
+    if input.unsorted_indices is not None:
+        last = [each.index_select(1, input.unsorted_indices) for each in last]
+    output = PackedSequence(
+        data, input.batch_sizes, input.sorted_indices, input.unsorted_indices
+    )
+    return output, tuple(last) if is_lstm else last[0]
+
+
+def _layers(
+    layer: Any, data: Any, states: list[Any], sizes: list[int]
+) -> tuple[Any, list[Any]]:
+    n_directions = 2 if layer.bidirectional else 1
+    finals: list[list[Any]] = [[] for _ in states]
+    for number in range(layer.num_layers):
+        outputs = []
+        for direction in range(n_directions):
+            at = number * n_directions + direction
+            names = [name.split("_l")[0] for name in layer._all_weights[at]]
+            weights = dict(zip(names, layer.all_weights[at], strict=True))
+            into = t.linear(data, weights["weight_ih"], weights.get("bias_ih"))
+            parts = list(t.split(into, tuple(sizes), 0))
+            start = [each[at] for each in states]
+            run = _backwards if direction else _forwards
+            made, last = run(layer.mode, parts, start, sizes, weights)
+            outputs.append(t.cat(made))
+            for held, each in zip(finals, last, strict=True):
+                held.append(each)
+        data = outputs[0] if n_directions == 1 else t.cat(outputs, 1)
+        if layer.dropout > 0 and layer.training and number < layer.num_layers - 1:
+            from flambeau.nn.functions.dropout import dropout
+
+            data = dropout(data, layer.dropout)
+    return data, [t.stack(held) for held in finals]
+
+
+def _forwards(
+    mode: str, parts: list[Any], states: list[Any], sizes: list[int], weights: Any
+) -> tuple[list[Any], list[Any]]:
+    """Sequences end one after the other, the shortest first."""
+    made = []
+    ended: list[list[Any]] = [[] for _ in states]
+    for part, size in zip(parts, sizes, strict=True):
+        if size < states[0].shape[0]:
+            for held, each in zip(ended, states, strict=True):
+                held.insert(0, each[size:])
+            states = [each[:size] for each in states]
+        states = list(recurrence.step(mode, part, states, weights))
+        made.append(states[0])
+    last = [t.cat([each, *held]) for each, held in zip(states, ended, strict=True)]
+    return made, last
+
+
+def _backwards(
+    mode: str, parts: list[Any], start: list[Any], sizes: list[int], weights: Any
+) -> tuple[list[Any], list[Any]]:
+    """Sequences begin one after the other, the longest first."""
+    made = []
+    states = [each[: sizes[-1]] for each in start]
+    for part, size in zip(reversed(parts), reversed(sizes), strict=True):
+        count = states[0].shape[0]
+        if size > count:
+            states = [
+                t.cat([each, first[count:size]])
+                for each, first in zip(states, start, strict=True)
+            ]
+        states = list(recurrence.step(mode, part, states, weights))
+        made.append(states[0])
+    made.reverse()
+    return made, states
