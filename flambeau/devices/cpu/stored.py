@@ -72,9 +72,7 @@ def narrow(w: Writer, element: dtype, value: str, lanes: int = 0) -> str:
     rounded = w.let(f"lshr {integers} {biased}, {splat('i32', 16, lanes)}")
     quiet = w.let(f"or {integers} {high}, {splat('i32', 64, lanes)}")
     is_nan = w.let(f"fcmp uno {source} {value}, {value}")
-    kept = w.let(
-        f"select {shaped('i1', lanes)} {is_nan}, {integers} {quiet}, {integers} {rounded}"
-    )
+    kept = w.let(f"select {shaped('i1', lanes)} {is_nan}, {integers} {quiet}, {integers} {rounded}")
     return w.let(f"trunc {integers} {kept} to {stored}")
 
 

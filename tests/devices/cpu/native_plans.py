@@ -11,6 +11,7 @@ import ctypes
 import random
 import threading
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,7 @@ from flambeau.devices.cpu.steps import At, NativePlan, NativeStep
 from flambeau.engine.statement import Memory
 
 _GUARD = 1024
-_FUNCTION = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
-)
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 
 class Operand:
@@ -94,10 +93,9 @@ def run_plan(
         ran.n_units = max(ran.n_units, step.n_units)
         if step.n_units:
             _run_step(step, words, threads, seed)
-    low, high = workspace[: aligned - workspace.ctypes.data], workspace[
-        aligned - workspace.ctypes.data + plan.workspace_bytes :
-    ]
-    assert (low == 0x5A).all() and (high == 0x5A).all(), "stored outside of the workspace"
+    start = aligned - workspace.ctypes.data
+    for guard in (workspace[:start], workspace[start + plan.workspace_bytes :]):
+        assert (guard == 0x5A).all(), "stored outside of the workspace"
     for operand in [*reads, *writes]:
         operand.check_guards()
     return ran
@@ -119,9 +117,8 @@ def _run_step(step: NativeStep, words: Any, threads: int, seed: int) -> None:
     pieces = [(0, step.n_units)]
     if seed:
         dice = random.Random(seed)
-        cuts = sorted({dice.randrange(1, step.n_units) for _ in range(7)} if step.n_units > 1 else [])
-        bounds = [0, *cuts, step.n_units]
-        pieces = list(zip(bounds[:-1], bounds[1:], strict=True))
+        cuts = {dice.randrange(1, step.n_units) for _ in range(7)} if step.n_units > 1 else set()
+        pieces = list(pairwise([0, *sorted(cuts), step.n_units]))
         dice.shuffle(pieces)
 
     def work(number: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from flambeau.devices.cpu import scatter
-from tests.devices.cpu.native_plans import Operand, Ran, run_maker
+from tests.devices.cpu.native_plans import Operand, run_maker
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
           "float64"]  # fmt: skip

@@ -1,5 +1,5 @@
-"""Places of what is not zero: makers that `b.kernel` names as "compact.<maker>"."""
+"""What a mask chooses: makers that `b.kernel` names as "compact.<maker>"."""
 
-from flambeau.devices.cpu.compact.plan import nonzero
+from flambeau.devices.cpu.compact.plan import masked_scatter, masked_select, nonzero
 
-__all__ = ["nonzero"]
+__all__ = ["masked_scatter", "masked_select", "nonzero"]

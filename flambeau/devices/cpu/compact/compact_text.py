@@ -1,4 +1,4 @@
-"""LLVM text of finding what is not zero: counts of blocks, their sums, places written out.
+"""LLVM text of finding what is not zero: counts of blocks, their sums, then each one served.
 
 Keeps     places come in row-major order whatever the number of threads; nothing is stored past
           the rows there are. The mask is contiguous, a byte an element.
@@ -7,6 +7,7 @@ Not here  strided masks (packing.py), how many blocks (plan.py)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -16,10 +17,29 @@ from flambeau.devices.cpu.writer import Writer, kernel_of
 BLOCK: Final = 4096
 LANES: Final = 32
 SCRATCH_BYTES: Final = 4 * (BLOCK + 8)
-# n elements; size: rows of the result; strides in bytes; then size and reciprocal of each dim.
+# n elements; size: rows there are; strides in bytes; then size, reciprocal and data's stride of
+# each dimension. Rows are what is found, in order; data has an element at each place of the mask.
 WORDS: Final = (
-    "mask_at", "out_at", "counts_at", "n", "size", "fill", "row_stride", "column_stride",
+    "mask_at", "rows_at", "data_at", "counts_at", "n", "size", "fill", "row_stride",
+    "column_stride",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Action:
+    """What is done with each element found.
+
+    name     "places": its coordinates are written to a row; "select": data's element there is
+             copied to a row; "scatter": a row is copied to data's element there
+    n_bytes  of an element of data, 0 for places
+    dims     for each dimension whether it has more than one place
+    is_wide  2**32 elements or more: quotients by division, not by reciprocals
+    """
+
+    name: str
+    n_bytes: int
+    dims: tuple[bool, ...]
+    is_wide: bool
 
 
 def _bits(w: Writer, mask: str, at: str, end: str) -> str:
@@ -59,8 +79,9 @@ def count_kernel() -> tuple[str, str]:
 
 
 @lru_cache(maxsize=16)
-def sum_kernel(n_dims: int) -> tuple[str, str]:
-    """One unit: counts become the rows before each block; rows that stay empty are filled."""
+def sum_kernel(n_filled: int) -> tuple[str, str]:
+    """One unit: counts become the rows before each block; n_filled columns of rows that stay empty
+    are filled."""
     w = Writer()
     words = w.words(WORDS)
     n_blocks = w.let(f"udiv i64 {w.add(words['n'], BLOCK - 1)}, {BLOCK}")
@@ -69,42 +90,41 @@ def sum_kernel(n_dims: int) -> tuple[str, str]:
         count = w.load("i64", at)
         w.store("i64", loop.carried[0], at)
         loop.next = [w.add(loop.carried[0], count)]
-    _fill(w, words, loop.results[0], n_dims)
+    if n_filled:
+        _fill(w, words, loop.results[0], n_filled)
     w.put("ret void")
     return kernel_of("compact_sum", w)
 
 
 def _fill(w: Writer, words: dict[str, str], row: str, n_dims: int) -> None:
     with w.loop(row, words["size"]) as loop:
-        out = w.moved(words["out_at"], w.mul(loop.index, words["row_stride"]))
+        out = w.moved(words["rows_at"], w.mul(loop.index, words["row_stride"]))
         for _ in range(n_dims):
             w.store("i64", words["fill"], out)
             out = w.moved(out, words["column_stride"])
 
 
-@lru_cache(maxsize=64)
-def write_kernel(dims: tuple[bool, ...], is_wide: bool, is_alone: bool) -> tuple[str, str]:
-    """A unit writes a block's places from row counts[unit] on; alone, all blocks one by one.
-
-    dims     for each dimension whether it has more than one place
-    is_wide  2**32 elements or more: quotients by division, not by reciprocals"""
+@lru_cache(maxsize=128)
+def write_kernel(action: Action, is_alone: bool) -> tuple[str, str]:
+    """A unit serves a block's elements from row counts[unit] on; alone, all blocks one by one."""
     w = Writer()
     words = w.words(WORDS)
-    sizes = [
-        w.words(("size", "reciprocal"), w.at("i64", "%args", len(WORDS) + 2 * d))
-        for d in range(len(dims))
+    dims = [
+        w.words(("size", "reciprocal", "stride"), w.at("i64", "%args", len(WORDS) + 3 * d))
+        for d in range(len(action.dims))
     ]
     if is_alone:
         n_blocks = w.let(f"udiv i64 {w.add(words['n'], BLOCK - 1)}, {BLOCK}")
         with w.loop("0", n_blocks, [("i64", "0")]) as loop:
-            loop.next = [_write(w, words, sizes, dims, is_wide, loop.index, loop.carried[0])]
-        _fill(w, words, loop.results[0], len(dims))
+            loop.next = [_block_rows(w, action, words, dims, loop.index, loop.carried[0])]
+        if action.name == "places":
+            _fill(w, words, loop.results[0], len(dims))
     else:
         with w.loop("%begin", "%end") as loop:
             row = w.load("i64", w.at("i64", words["counts_at"], loop.index))
-            _write(w, words, sizes, dims, is_wide, loop.index, row)
+            _block_rows(w, action, words, dims, loop.index, row)
     w.put("ret void")
-    return kernel_of("compact_write", w, _table())
+    return kernel_of(f"compact_{action.name}", w, _table())
 
 
 def _table() -> str:
@@ -118,34 +138,49 @@ def _table() -> str:
     return f"@places_of = internal constant [256 x <8 x i8>] [\n{body}\n]\n"
 
 
-def _write(
-    w: Writer, words: dict[str, str], sizes: list[dict[str, str]], dims: tuple[bool, ...],
-    is_wide: bool, unit: str, row: str,
+def _block_rows(
+    w: Writer, action: Action, words: dict[str, str], dims: list[dict[str, str]], unit: str,
+    row: str,
 ) -> str:  # fmt: skip
-    """Write a block's rows from `row` on; the row after them."""
+    """Serve a block's rows from `row` on; the row after them."""
     first, end = _block(w, words, unit)
     found = _places(w, words["mask_at"], first, end)
-    left = w.sub(words["size"], row)
-    n = w.smaller(found, left)
-    out = w.moved(words["out_at"], w.mul(row, words["row_stride"]))
-    with w.loop("0", n, [("ptr", out)]) as loop:
+    n = w.smaller(found, w.sub(words["size"], row))
+    rows = w.moved(words["rows_at"], w.mul(row, words["row_stride"]))
+    with w.loop("0", n, [("ptr", rows)]) as loop:
         place = w.load("i32", w.at("i32", "%scratch", loop.index))
-        rest = w.add(first, w.let(f"zext i32 {place} to i64"))
-        coordinates: list[str] = []
-        used = [number for number, is_used in enumerate(dims) if is_used]
-        for number in reversed(used):
-            if number == used[0]:
-                coordinates.insert(0, rest)
-                break
-            quotient = _quotient(w, rest, sizes[number], is_wide)
-            coordinates.insert(0, w.sub(rest, w.mul(quotient, sizes[number]["size"])))
-            rest = quotient
-        column = loop.carried[0]
-        for is_used in dims:
-            w.store("i64", coordinates.pop(0) if is_used else "0", column)
-            column = w.moved(column, words["column_stride"])
-        loop.next = [w.moved(loop.carried[0], words["row_stride"])]
+        coordinates = _coordinates(w, action, w.add(first, w.let(f"zext i32 {place} to i64")), dims)
+        own = loop.carried[0]
+        if action.name == "places":
+            _store_coordinates(w, own, coordinates, words["column_stride"])
+        else:
+            kind, data = f"i{8 * action.n_bytes}", words["data_at"]
+            for coordinate, dim in zip(coordinates, dims, strict=True):
+                if coordinate:
+                    data = w.moved(data, w.mul(coordinate, dim["stride"]))
+            source, target = (data, own) if action.name == "select" else (own, data)
+            w.store(kind, w.load(kind, source), target)
+        loop.next = [w.moved(own, words["row_stride"])]
     return w.add(row, found)
+
+
+def _store_coordinates(w: Writer, row: str, coordinates: list[str], stride: str) -> None:
+    for coordinate in coordinates:
+        w.store("i64", coordinate or "0", row)
+        row = w.moved(row, stride)
+
+
+def _coordinates(w: Writer, action: Action, place: str, dims: list[dict[str, str]]) -> list[str]:
+    """Coordinates of a place; "" where a dimension has one place only."""
+    used = [number for number, is_used in enumerate(action.dims) if is_used]
+    result = [""] * len(dims)
+    for number in reversed(used[1:]):
+        quotient = _quotient(w, place, dims[number], action.is_wide)
+        result[number] = w.sub(place, w.mul(quotient, dims[number]["size"]))
+        place = quotient
+    if used:
+        result[used[0]] = place
+    return result
 
 
 def _quotient(w: Writer, number: str, size: dict[str, str], is_wide: bool) -> str:

@@ -69,7 +69,8 @@ def _column_plan(
     kind = ScanClass(element, is_product, len(outer))
     threads = CONFIG.threads or features.usable_cores()
     line = 64 // max(size, 4)
-    per_unit = -(-columns // (2 * threads)) if n * columns * count(outer) > _CHUNK_ELEMENTS else columns
+    is_large = n * columns * count(outer) > _CHUNK_ELEMENTS
+    per_unit = -(-columns // (2 * threads)) if is_large else columns
     block = max(line, -(-per_unit // line) * line)
     n_blocks = -(-columns // block)
     words: list[int | At] = [

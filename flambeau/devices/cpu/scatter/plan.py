@@ -44,9 +44,7 @@ class _Wide:
     strides: tuple[int, ...]
 
 
-def add_rows(
-    reads: Sequence[Any], writes: Sequence[Any], skipped: int | None = None
-) -> NativePlan:
+def add_rows(reads: Sequence[Any], writes: Sequence[Any], skipped: int | None = None) -> NativePlan:
     """target[index[i]] += rows[i]; target (size, ...), rows (n, ...), index (n,).
 
     skipped  an index that is passed over, none if negative; given for an embedding's cotangents"""
@@ -66,9 +64,7 @@ def put_rows(reads: Sequence[Any], writes: Sequence[Any]) -> NativePlan:
     return _places(reads[0], reads[1], writes[0], 1, 1, False, -1)
 
 
-def _widened(
-    target: Any, n_added: int
-) -> tuple[NativeStep, _Wide, NativeStep, int] | None:
+def _widened(target: Any, n_added: int) -> tuple[NativeStep, _Wide, NativeStep, int] | None:
     """Steps that copy a target to float32 and back, the copy, bytes of workspace for it; None for
     a target much larger than what is added."""
     n_elements = count(dims_of(target.shape))
@@ -76,7 +72,7 @@ def _widened(
         return None
     strides = contiguous_strides(tuple(target.shape))
     there = collapsed(dims_of(target.shape, target.strides, strides))
-    back = [(size, second, first) for size, first, second in there]
+    back: list[Dim] = [(size, second, first) for size, first, second in there]
     place, own = At("workspace"), At("write", 0)
     before = copy_step(own, place, there, target.dtype, float32)
     after = copy_step(place, own, back, float32, target.dtype)
@@ -104,9 +100,9 @@ def _places(
 ) -> NativePlan:  # fmt: skip
     places = collapsed(dims_of(index.shape, index.strides, rows.strides[:n_index]))
     targets = collapsed(dims_of(target.shape[:n_target], target.strides[:n_target]))
-    zeros = (0,) * (len(target.shape) - n_target)
-    rest = dims_of(target.shape[n_target:], zeros, rows.strides[n_index:], target.strides[n_target:])
-    rest = ordered(rest, 2)
+    shape = target.shape[n_target:]
+    own = (0,) * len(shape), rows.strides[n_index:], target.strides[n_target:]
+    rest = ordered(dims_of(shape, *own), 2)
     column, batch = (rest[-1], rest[:-1]) if rest else (None, [])
     kind = "shared" if column else ""
     bound = count(dims_of(target.shape[:n_target]))
@@ -135,21 +131,15 @@ def put(reads: Sequence[Any], writes: Sequence[Any], dim: int) -> NativePlan:
 def _along(
     index: Any, source: Any, target: Any, dim: int, adds: bool, is_wide: bool = False
 ) -> NativePlan:
-    own = [(index.shape[dim], index.strides[dim], source.strides[dim])]
-    rest = [
-        each
-        for place, each in enumerate(
-            zip(index.shape, index.strides, source.strides, target.strides, strict=True)
-        )
-        if place != dim and each[0] != 1
-    ]
-    rest = ordered(rest, 2)
+    own: list[Dim] = [(index.shape[dim], index.strides[dim], source.strides[dim])]
+    every = zip(index.shape, index.strides, source.strides, target.strides, strict=True)
+    rest = ordered([each for d, each in enumerate(every) if d != dim and each[0] != 1], 2)
     column: Dim | None = None
     batch = rest
     # Along dim in one go where that is how index lies in memory; else columns side by side.
     if rest and not (own[0][0] >= _LONG and abs(own[0][1]) <= abs(rest[-1][1])):
         column, batch = rest[-1], rest[:-1]
-    targets = [(target.shape[dim], target.strides[dim])]
+    targets: list[Dim] = [(target.shape[dim], target.strides[dim])]
     kind = "own" if column else ""
     if column and all(each[1] == 0 for each in [*batch, column]):
         kind = "shared"  # one index expanded over the other dimensions

@@ -83,10 +83,9 @@ def survey_kernel(records: Records) -> tuple[str, str]:
     words = w.words(LONG_WORDS)
     with w.loop("0", words["n_chunks"], [("i64", "-1"), ("i64", "0")]) as loop:
         bits_at = w.at("i64", words["bits_at"], w.mul(loop.index, 2))
-        loop.next = [
-            w.let(f"{word} i64 {loop.carried[number]}, {w.load('i64', w.at('i64', bits_at, number))}")
-            for number, word in enumerate(("and", "or"))
-        ]
+        everywhere, anywhere = (w.load("i64", w.at("i64", bits_at, number)) for number in (0, 1))
+        loop.next = [w.let(f"and i64 {loop.carried[0]}, {everywhere}"),
+                     w.let(f"or i64 {loop.carried[1]}, {anywhere}")]  # fmt: skip
     differing = w.let(f"xor i64 {loop.results[0]}, {loop.results[1]}")
     for number, shift in enumerate(records.shifts):
         same = w.compare("eq", records.digit(w, differing, shift), 0)

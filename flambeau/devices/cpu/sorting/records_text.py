@@ -141,9 +141,7 @@ class Records:
         place = w.load(self.index, w.at(self.index, w.moved(area, places), number))
         return place if self.index == "i64" else w.let(f"zext {self.index} {place} to i64")
 
-    def store(
-        self, w: Writer, area: str, places: str, number: str, word: str, place: str
-    ) -> None:
+    def store(self, w: Writer, area: str, places: str, number: str, word: str, place: str) -> None:
         """Record `number`."""
         w.store("i64", word, w.at("i64", area, number))
         if not self.is_packed:
@@ -205,7 +203,9 @@ WORDS: Final = (
 )  # fmt: skip
 
 
-def row_of(w: Writer, words: dict[str, str], number: str, n_outer: int, first: int) -> dict[str, str]:
+def row_of(
+    w: Writer, words: dict[str, str], number: str, n_outer: int, first: int
+) -> dict[str, str]:
     """Pointers of a row of the outer dimensions: (size, source, values, indices stride) each."""
     row = {name: words[f"{name}_at"] for name in ("source", "values", "indices")}
     for d in reversed(range(n_outer)):

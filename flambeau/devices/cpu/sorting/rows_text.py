@@ -9,7 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from flambeau.devices.cpu.sorting.records_text import WORDS, Records, Results, emit, emit_record, row_of
+from flambeau.devices.cpu.sorting.records_text import (
+    WORDS,
+    Records,
+    Results,
+    emit,
+    emit_record,
+    row_of,
+)
 from flambeau.devices.cpu.writer import TYPE_BYTES, Writer, kernel_of
 
 # Rows of at most so many elements are sorted by counting.
