@@ -137,7 +137,7 @@ class Writer:
         carried: Sequence[tuple[str, str]] = (),
         step: str | int = 1,
     ) -> Iterator[Loop]:
-        """for index in range(first, end, step), with carried values given as (type, first value)."""
+        """for index in range(first, end, step); carried values are given as (type, first value)."""
         body, done = self.fresh("loop"), self.fresh("done")
         before = self.block
         enters = self.let(f"icmp slt i64 {first}, {end}")

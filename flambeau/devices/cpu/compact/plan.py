@@ -29,7 +29,7 @@ def nonzero(reads: Sequence[Any], writes: Sequence[Any], fill_value: int = -1) -
     beyond are fill_value."""
     (mask,) = reads
     (out,) = writes
-    size, n_dims = out.shape
+    size = out.shape[0]
     dims = [(length, 0) for length in mask.shape]
     strides = (8 * out.strides[0], 8 * out.strides[1])
     return _plan("places", 0, mask, At("write", 0), 0, size, strides, dims, fill_value)
