@@ -11,6 +11,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
+from flambeau.base import dtypes
+from flambeau.base.layout import Layout, contiguous
+from flambeau.tensor.binding import view_of
 from flambeau.utils.data import draws
 from flambeau.utils.data._utils import fetch
 from flambeau.utils.data._utils.collate import default_collate, default_convert
@@ -287,6 +290,7 @@ class TensorIterator(BaseIterator):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
+        fetch.learn_bounds(loader.dataset)
         self._batches = self._of(loader.sampler)
 
     def _of(self, sampler: Any) -> Iterator[Any]:
@@ -302,7 +306,7 @@ class TensorIterator(BaseIterator):
         for start in range(0, end, size):
             stop = min(start + size, count)
             if order is not None:
-                yield whole(dataset, order[start:stop])
+                yield whole(dataset, view_of(order, _vector(stop - start), start))
             else:
                 yield [tensor[start:stop].clone() for tensor in dataset.tensors]
         if order is not None and sampler.generator is not None:
@@ -310,6 +314,10 @@ class TensorIterator(BaseIterator):
 
     def next_data(self) -> Any:
         return next(self._batches)
+
+
+def _vector(count: int) -> Layout:
+    return contiguous((count,), dtypes.int64)
 
 
 def _single_process(loader: DataLoader[Any]) -> BaseIterator:

@@ -10,8 +10,13 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from flambeau.tensor import Tensor, creation
-from flambeau.tensor import functions as t
+from flambeau.base.devices import CPU
+from flambeau.engine import callsite, stream
+from flambeau.engine.signature import Signature
+from flambeau.gradients import modes
+from flambeau.tensor import Tensor, creation, index_bounds
+from flambeau.tensor.binding import binding
+from flambeau.tensor.tensor import new_tensor
 from flambeau.utils.data._utils.collate import default_collate
 from flambeau.utils.data.dataset import IterableDataset, TensorDataset
 
@@ -80,15 +85,55 @@ def takes_whole_batches(dataset: Any, collate_fn: Any) -> bool:
         type(dataset) is TensorDataset
         and collate_fn is default_collate
         and all(
-            type(each) is Tensor and each._layout.ndim > 0 and not each.requires_grad
+            type(each) is Tensor
+            and each._layout.ndim > 0
+            and each._layout.device is CPU
+            and not each.requires_grad
             for each in dataset.tensors
         )
     )
 
 
 def whole_batch(dataset: Any, index: Any) -> list[Any]:
-    """Rows of all tensors at an index tensor."""
-    return [t.index_select(each, 0, index) for each in dataset.tensors]
+    """Rows of all tensors at an index tensor whose values are known to be in range."""
+    current = stream.LOCAL.stream
+    site = callsite.site()
+    made = []
+    for each in dataset.tensors:
+        signature = _gather(each, index)
+        (storage,) = stream.record(current, signature, (each, index), (), site)
+        rows = new_tensor(storage, signature.fresh_outputs[0])
+        if rows._layout.dtype.category == 1:
+            bounds = index_bounds.known(each)
+            if bounds is not None:
+                index_bounds.know(rows, *bounds)
+        made.append(rows)
+    if current.inference:
+        for each in made:
+            modes.mark_inference(each)
+    return made
+
+
+def learn_bounds(dataset: Any) -> None:
+    """Look at integers once, so that batches of labels need not be looked at one by one."""
+    for each in dataset.tensors:
+        if each._layout.dtype.category == 1 and index_bounds.known(each) is None:
+            index_bounds.first_outside(each, -(2**62), 2**62)
+
+
+_GATHERS: dict[tuple[Any, Any], Signature] = {}
+
+
+def _gather(source: Tensor, index: Tensor) -> Signature:
+    """The signature of index_select(source, 0, index)."""
+    key = (source._layout, index._layout)
+    found = _GATHERS.get(key)
+    if found is None:
+        if len(_GATHERS) > 256:
+            _GATHERS.clear()
+        bound = binding("index_select")
+        found = _GATHERS[key] = bound.signature(bound.taken_apart([source, 0, index]))
+    return found
 
 
 _MapDatasetFetcher = MapFetcher
