@@ -1,0 +1,227 @@
+"""The native recorder leaves nothing behind: references, errors, interrupts, threads, fallbacks."""
+
+import copy
+import gc
+import inspect
+import pickle
+import signal
+import sys
+import threading
+import weakref
+
+import pytest
+
+import flambeau as torch
+from flambeau.base.layout import contiguous
+from flambeau.engine import stream
+from flambeau.gradients import graph
+from flambeau.tensor import functions
+from flambeau.tensor.native import callables, layout, library
+
+pytestmark = pytest.mark.skipif(library.library() is None, reason="no native recorder here")
+
+
+def programs():
+    x, w = torch.randn(3, 4), torch.randn(3, 4)
+    g = torch.randn(3, 4, requires_grad=True)
+    v = torch.randn(3, 4)[1]
+
+    def backward():
+        ((g * w + 1).relu().mean(0, keepdim=True)[0] ** 2).sum().backward()
+        g.grad = None
+
+    def view_history():
+        h = (g * 2)[1]
+        return (h.reshape(2, 2) + 1).transpose(0, 1)
+
+    def no_grad():
+        with torch.no_grad():
+            x.add_(w).mul_(0.5)
+            x[0].sub_(1.0)
+
+    return {
+        "binary": lambda: x + w, "number": lambda: x * 0.5, "special": lambda: x**2,
+        "unary": lambda: x.tanh(), "general": lambda: x.mean(-1, keepdim=True),
+        "named": lambda: torch.softmax(x, dim=-1), "sequence": lambda: torch.stack([x, w]),
+        "gradient": lambda: g * w, "three": lambda: torch.where(x > 0, g, w),
+        "view": lambda: x.view(4, 3), "getitem": lambda: x[1], "negative": lambda: x[-1],
+        "touch": lambda: v + 1, "write": no_grad, "backward": backward, "history": view_history,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(programs()))
+def test_references_are_exact(name):
+    run = programs()[name]
+    watched = [
+        None, True, False, 0, (), torch.Tensor, contiguous((3, 4), torch.float32), run.__code__,
+        stream.current(), functions.add, graph.NOTHING,
+    ]  # fmt: skip
+
+    def settle():
+        stream.current().synchronize("test")
+        gc.collect()
+
+    def rounds(count):
+        for _ in range(count):
+            run()
+        settle()
+        return [sys.getrefcount(each) for each in watched], len(gc.get_objects())
+
+    rounds(700)
+    before, objects = rounds(300)
+    after, more = rounds(3000)
+    for old, new in zip(before, after, strict=True):
+        assert abs(new - old) < 1000  # plans name small numbers; one a round would be 3000
+    assert abs(more - objects) < 1000
+
+
+def test_an_error_records_nothing():
+    x, y = torch.ones(3), torch.ones(4)
+    count = len(stream.current().segment.records)
+    for wrong in (
+        lambda: x + y, lambda: x.mean(5), lambda: torch.stack([x, y]), lambda: x[7],
+        lambda: x.view(2), lambda: x.add_(y), lambda: torch.softmax(x, dim=3), lambda: x + "a",
+        lambda: x.sum(nothing=1), lambda: torch.where(x > 0, x, y), lambda: x + 2**70,
+    ):  # fmt: skip
+        with pytest.raises((RuntimeError, IndexError, TypeError, ValueError)):
+            wrong()
+    assert len(stream.current().segment.records) - count <= 2  # x > 0, before where's error
+    assert (x + 1).tolist() == [2, 2, 2]
+
+
+def test_interrupts_lose_nothing():
+    calls = []
+
+    def handler(*_):
+        calls.append(float((torch.ones(3) + len(calls)).sum()))
+        signal.setitimer(signal.ITIMER_REAL, 0.0007)
+        if len(calls) % 3 == 0:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.0007)
+    x = torch.ones(4)
+    count = interrupts = 0
+    g = torch.ones(4, requires_grad=True)
+    try:
+        while interrupts < 60:
+            try:
+                y = x + 1
+                x = y
+                count += 1
+                (g * y).sum()
+                if count % 50 == 0:
+                    (g * 1.0).sum().backward()
+            except KeyboardInterrupt:
+                interrupts += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert count <= x[0].item() - 1 + 60  # an interrupt may fall between two lines
+    assert x.tolist() == [x[0].item()] * 4
+    assert calls == [3.0 * (n + 1) for n in range(len(calls))]
+
+
+def test_collector_may_record_at_any_allocation():
+    seen = []
+
+    class Noisy:
+        def __init__(self):
+            self.me = self
+
+        def __del__(self):
+            seen.append((torch.ones(2) * 3).sum())
+
+    x = torch.zeros(4)
+    threshold = gc.get_threshold()
+    gc.set_threshold(7)
+    try:
+        for _ in range(600):
+            Noisy()
+            x = x + 1
+    finally:
+        gc.set_threshold(*threshold)
+    assert x.tolist() == [600.0] * 4
+    assert seen
+    assert all(each.item() == 6 for each in seen)
+
+
+def test_threads_have_streams_of_their_own():
+    results = {}
+
+    def work(number):
+        x = torch.full((3,), float(number))
+        for _ in range(500):
+            x = x + number
+        results[number] = x.tolist()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert results == {n: [float(n * 501)] * 3 for n in range(1, 6)}
+
+
+def test_callables_behave_like_functions():
+    assert copy.deepcopy(torch.tanh) is torch.tanh
+    assert pickle.loads(pickle.dumps(torch.add)) is torch.add
+    assert torch.tanh.__name__ == "tanh"
+    assert inspect.isroutine(torch.tanh)
+    assert weakref.ref(torch.tanh)() is torch.tanh
+    x = torch.ones(2)
+    bound = x.add
+    assert bound(1).tolist() == [2, 2]
+    assert torch.Tensor.add(x, 1).tolist() == [2, 2]
+    assert inspect.signature(torch.tanh) is not None
+    assert list(map(torch.tanh, [torch.zeros(1)]))[0].tolist() == [0]
+
+
+def test_subclasses_and_other_operands():
+    class Mine(torch.Tensor):
+        pass
+
+    x = torch.nn.Parameter(torch.ones(2))
+    assert (x * 2).requires_grad
+    assert type(x * 2) is torch.Tensor
+    assert (torch.ones(2) + True).tolist() == [2, 2]
+    assert torch.ones(2).__add__("a") is NotImplemented
+
+    class Right:
+        def __radd__(self, other):
+            return "right"
+
+    assert torch.ones(2) + Right() == "right"
+
+
+def test_results_of_inference_mode_are_marked():
+    with torch.inference_mode():
+        x = torch.ones(2) + 1
+        y = torch.softmax(x, -1)
+    assert x.is_inference()
+    assert y.is_inference()
+
+
+def test_many_layouts_evict_and_stay_right():
+    for size in range(1, 400):
+        x = torch.ones(size)
+        assert (x + x).shape == (size,)
+        assert (x * 2).sum().shape == ()
+    assert (torch.ones(5) + torch.ones(5)).tolist() == [2] * 5
+
+
+def test_unknown_layouts_fall_back(monkeypatch):
+    def refuse():
+        raise layout.UnknownLayout("another Python")
+
+    monkeypatch.setattr(library, "check_build", refuse)
+    library.library.cache_clear()
+    try:
+        assert library.library() is None
+        assert callables.walk() is None
+        python = callables.unary(None, len, {})
+        assert python is len
+    finally:
+        library.library.cache_clear()
+        monkeypatch.undo()
+        library.library()
