@@ -1,96 +1,63 @@
-"""Convolutions as matrix products over windows.
+"""Convolutions under torch's names: inputs without a batch, padding by name; unfold and fold.
 
-Keeps     every output is one chain of products over channels and places of the kernel, in that
-          order, whatever the batch.
+Keeps     what is convolved is one operator, whatever the number of dims.
 Touches   tensor.functions, windows.py.
-Not here  the products (ops.contraction)."""
+Not here  the operator (ops.convolution)."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from flambeau.base.errors import helped
 from flambeau.nn.functions.windows import out_size, overlap_added, windows
 from flambeau.nn.modules.sizes import repeated
 from flambeau.tensor import functions as t
 
 
-def _check(name: str, input: Any, weight: Any, count: int, groups: int, transposed: bool) -> None:
-    if weight.dim() != count + 2 or input.dim() not in (count + 1, count + 2):
+def _batched(name: str, input: Any, weight: Any, count: int) -> tuple[Any, bool]:
+    """(input with a batch, whether it came without)."""
+    if input.dim() not in (count + 1, count + 2):
         raise RuntimeError(
             f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got "
             f"input of size: {list(input.shape)}"
         )
-    if input.dtype is not weight.dtype:
-        names = {"float32": "float", "float64": "double", "float16": "c10::Half"}
-        given, wanted = (names.get(x.dtype.name, x.dtype.name) for x in (input, weight))
-        raise RuntimeError(f"Input type ({given}) and bias type ({wanted}) should be the same")
-    channels = input.shape[-count - 1]
-    expected = weight.shape[0] if transposed else weight.shape[1] * groups
-    if channels != expected:
-        kind = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
-        raise RuntimeError(
-            helped(
-                f"Given {kind}, weight of size {list(weight.shape)}, expected "
-                f"input{list(input.shape)} to have {expected} channels, but got {channels} "
-                "channels instead",
-                fix=f"a layer with in_channels={channels}, or an input of {expected} channels",
-            )
-        )
+    is_single = input.dim() == count + 1 and weight.dim() == count + 2
+    return (input.unsqueeze(0) if is_single else input), is_single
 
 
 def _conv(
     name: str, count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
     dilation: Any, groups: int,
 ) -> Any:  # fmt: skip
-    _check(name, input, weight, count, groups, False)
-    stride, dilation = repeated(stride, count), repeated(dilation, count)
-    kernel = tuple(weight.shape[2:])
-    is_single = input.dim() == count + 1
-    if is_single:
-        input = input.unsqueeze(0)
-    input = _padded(input, padding, kernel, stride, dilation, count)
-    sizes = tuple(map(out_size, input.shape[2:], kernel, stride, dilation))
-    if any(size <= 0 for size in sizes):
-        reach = tuple(d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True))
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({' x '.join(map(str, input.shape[2:]))}). "
-            f"Kernel size: ({' x '.join(map(str, reach))}). Kernel size can't be greater than "
-            "actual input size"
-        )
-    batch, outputs, places = input.shape[0], weight.shape[0], math.prod(sizes)
-    per_group = weight.shape[1] * math.prod(kernel)
-    view = windows(input, kernel, stride, dilation, sizes)  # (N, C, *sizes, *kernel)
-    n = view.dim()
-    order = (0, 1, *range(2 + count, n), *range(2, 2 + count))
-    columns = view.permute(order).reshape(batch, groups, per_group, places)
-    rows = weight.reshape(1, groups, outputs // groups, per_group)
-    result = t.matmul(rows, columns).reshape(batch, outputs, *sizes)
-    if bias is not None:
-        result = result + bias.reshape(1, outputs, *(1,) * count)
+    input, is_single = _batched(name, input, weight, count)
+    if isinstance(padding, str):
+        input, padding = _padded_by_name(input, weight, padding, stride, dilation, count)
+    result = t.convolution(
+        input, weight, bias, stride, padding, dilation, False, (0,) * count, groups
+    )
     return result.squeeze(0) if is_single else result
 
 
-def _padded(
-    input: Any, padding: Any, kernel: Any, stride: Any, dilation: Any, count: int
-) -> Any:
-    if isinstance(padding, str):
-        if padding == "valid":
-            return input
-        if padding != "same":
-            raise RuntimeError(f"Invalid padding string: '{padding}'")
-        if any(each != 1 for each in stride):
-            raise RuntimeError("padding='same' is not supported for strided convolutions")
-        sides = []
-        for step, size in reversed(list(zip(dilation, kernel, strict=True))):
-            total = step * (size - 1)
-            sides += [total // 2, total - total // 2]
-    else:
-        given = repeated(padding, count)
-        if any(each < 0 for each in given):
-            raise RuntimeError("negative padding is not supported")
-        sides = [each for side in reversed(given) for each in (side, side)]
+def _padded_by_name(
+    input: Any, weight: Any, padding: str, stride: Any, dilation: Any, count: int
+) -> tuple[Any, tuple[int, ...]]:
+    """(input, padding) for "same" and "valid"; what is more on one side is padded first."""
+    if padding not in ("same", "valid"):
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if padding == "valid":
+        return input, (0,) * count
+    if any(each != 1 for each in repeated(stride, count)):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    steps = repeated(dilation, count)
+    totals = [far * (k - 1) for far, k in zip(steps, weight.shape[2:], strict=True)]
+    if any(total % 2 for total in totals):
+        sides = [side for total in reversed(totals) for side in (0, total % 2)]
+        input = t.constant_pad_nd(input, tuple(sides), 0.0)
+    return input, tuple(total // 2 for total in totals)
+
+
+def _padded(input: Any, padding: Any, count: int) -> Any:
+    sides = [each for side in reversed(padding) for each in (side, side)]
     return t.constant_pad_nd(input, tuple(sides), 0.0) if any(sides) else input
 
 
@@ -122,39 +89,27 @@ def _conv_transpose(
     name: str, count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
     output_padding: Any, groups: int, dilation: Any,
 ) -> Any:  # fmt: skip
-    _check(name, input, weight, count, groups, True)
-    stride, dilation = repeated(stride, count), repeated(dilation, count)
-    padding, extra = repeated(padding, count), repeated(output_padding, count)
-    for more, step, far in zip(extra, stride, dilation, strict=True):
-        if more >= step and more >= far:
-            raise RuntimeError(
-                "output padding must be smaller than either stride or dilation, but got "
-                f"output_padding: {list(extra)} stride: {list(stride)} dilation: {list(dilation)}"
-            )
-    kernel = tuple(weight.shape[2:])
-    is_single = input.dim() == count + 1
-    if is_single:
-        input = input.unsqueeze(0)
-    batch, channels, sizes = input.shape[0], input.shape[1], tuple(input.shape[2:])
-    outputs = weight.shape[1] * groups
-    rows = weight.reshape(1, groups, channels // groups, -1).transpose(2, 3)
-    columns = input.reshape(batch, groups, channels // groups, math.prod(sizes))
-    parts = t.matmul(rows, columns).reshape(batch, outputs, *kernel, *sizes)
-    order = (0, 1, *range(2 + count, 2 + 2 * count), *range(2, 2 + count))
-    # What the windows cover, padding included; output padding adds places that none may cover.
-    spatial = tuple(
-        (size - 1) * step + far * (k - 1) + 1 + more
-        for size, step, far, k, more in zip(sizes, stride, dilation, kernel, extra, strict=True)
-    )
-    result = overlap_added(parts.permute(order), spatial, stride, dilation)
-    cut: list[int] = []
-    for side in reversed(padding):
-        cut += [-side, -side]
-    if any(cut):
-        result = t.constant_pad_nd(result, tuple(cut), 0.0)
-    if bias is not None:
-        result = result + bias.reshape(1, outputs, *(1,) * count)
+    input, is_single = _batched(name, input, weight, count)
+    steps, fars = repeated(stride, count), repeated(dilation, count)
+    extra = repeated(output_padding, count)
+    if any(
+        more >= step and more >= far for more, step, far in zip(extra, steps, fars, strict=True)
+    ):
+        raise RuntimeError(_too_much_output_padding(extra, steps, fars))
+    result = t.convolution(input, weight, bias, stride, padding, dilation, True, extra, groups)
     return result.squeeze(0) if is_single else result
+
+
+def _too_much_output_padding(extra: Any, steps: Any, fars: Any) -> str:
+    names = ("depth", "height", "width")[-max(2, len(extra)) :]
+    text = "output padding must be smaller than either stride or dilation, but got"
+    for what, given in (("output_padding", extra), ("stride", steps), ("dilation", fars)):
+        numbers = (1,) * (len(names) - len(given)) + tuple(given)
+        if what == "output_padding":
+            numbers = (0,) * (len(names) - len(given)) + tuple(given)
+        for where, number in zip(names, numbers, strict=True):
+            text += f" {what}_{where}: {number}"
+    return text
 
 
 def conv_transpose1d(
@@ -194,14 +149,16 @@ def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Any:
     """Windows of (N, C, H, W) as columns: (N, C * places, windows)."""
-    kernel, far, step = (repeated(each, 2) for each in (kernel_size, dilation, stride))
+    kernel, far, pad, step = (
+        repeated(each, 2) for each in (kernel_size, dilation, padding, stride)
+    )
     is_single = input.dim() == 3
     if input.dim() not in (3, 4):
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {list(input.shape)}"
         )
-    input = _padded(input.unsqueeze(0) if is_single else input, padding, kernel, step, far, 2)
+    input = _padded(input.unsqueeze(0) if is_single else input, pad, 2)
     sizes = tuple(map(out_size, input.shape[2:], kernel, step, far))
     view = windows(input, kernel, step, far, sizes).permute(0, 1, 4, 5, 2, 3)
     columns = view.reshape(input.shape[0], input.shape[1] * math.prod(kernel), math.prod(sizes))

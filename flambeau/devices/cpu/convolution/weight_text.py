@@ -1,0 +1,102 @@
+"""Gradient of a convolution's weights as LLVM text: windows times cotangents, over images.
+
+Keeps     a part sums over its images in order, over blocks of rows in order; which images a part
+          has and the blocks follow from sizes alone.
+Touches   windows_text, writer.
+Not here  adding up the parts (ops.convolution), sizes of blocks (plan.py)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from flambeau.devices.cpu.convolution.windows_text import (
+    GEOMETRY,
+    ConvolutionClass,
+    context_of,
+    first_row,
+    gather_columns,
+    set_context,
+    tile_functions,
+    tiles,
+)
+from flambeau.devices.cpu.writer import Writer, kernel_of
+
+# A unit is a part (a range of images), a group and a block of its channels. The result has rows
+# of channels and places of the kernel, columns of outputs.
+WORDS: Final = (
+    "image_at", "grad_at", "out_at", "images", "part_images", "n_blocks", "groups", "channels",
+    "block_channels", "kernel", "outputs", "out_rows", "block_rows", "image_n", "image_g",
+    "grad_n", "grad_g", "grad_row", "out_part", "out_g", "out_row", "columns_row", "turned_row",
+    "columns", "turned", "sums_step", *GEOMETRY,
+)  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
+    """Name and text of a kernel."""
+    element = kind.element
+    size = element.n_bytes
+    w = Writer()
+    words = w.words(WORDS)
+    context = context_of(
+        w, a_row=words["columns_row"], a_column=size, b_row=words["turned_row"],
+        c_row=words["out_row"], c_column=size,
+    )  # fmt: skip
+    columns, turned = (w.moved("%scratch", words[name]) for name in ("columns", "turned"))
+    with w.loop("%begin", "%end") as unit:
+        rest, block = w.divide(unit.index, words["n_blocks"])
+        part, group = w.divide(rest, words["groups"])
+        channel = w.mul(block, words["block_channels"])
+        channels = w.smaller(w.sub(words["channels"], channel), words["block_channels"])
+        first_image = w.mul(part, words["part_images"])
+        images = w.smaller(w.sub(words["images"], first_image), words["part_images"])
+        image = w.moved(words["image_at"], w.mul(first_image, words["image_n"]))
+        image = w.moved(image, w.mul(group, words["image_g"]))
+        image = w.moved(image, w.mul(channel, words["channel"]))
+        grad = w.moved(words["grad_at"], w.mul(first_image, words["grad_n"]))
+        grad = w.moved(grad, w.mul(group, words["grad_g"]))
+        out = w.moved(words["out_at"], w.mul(part, words["out_part"]))
+        out = w.moved(out, w.mul(group, words["out_g"]))
+        out = w.moved(out, w.mul(w.mul(channel, words["kernel"]), words["out_row"]))
+        with w.loop("0", images, [("ptr", image), ("ptr", grad)]) as each:
+            with w.loop("0", words["out_rows"], step=words["block_rows"]) as rows_of:
+                row = rows_of.index
+                rows = w.smaller(w.sub(words["out_rows"], row), words["block_rows"])
+                count = w.mul(rows, words["out_w"])
+                gather_columns(
+                    w, kind, words, channels, each.carried[0], first_row(w, words, row), rows,
+                    columns, words["columns_row"],
+                )  # fmt: skip
+                start = w.moved(each.carried[1], w.mul(w.mul(row, words["out_w"]), size))
+                _turn(w, kind, words, start, turned, count)
+                begins = w.let(f"or i64 {each.index}, {row}")
+                is_first = w.let(f"zext i1 {w.compare('eq', begins, 0)} to i64")
+                no_image = w.compare("sge", w.add(each.index, 1), images)
+                no_row = w.compare("sge", w.add(row, words["block_rows"]), words["out_rows"])
+                is_last = w.let(f"zext i1 {w.let(f'and i1 {no_image}, {no_row}')} to i64")
+                set_context(w, context, k_length=count, is_first=is_first, is_last=is_last)
+                tiles(
+                    w, kind, context, columns, turned, out, w.mul(channels, words["kernel"]),
+                    words["outputs"], words["columns_row"], words["out_row"], "%scratch",
+                    words["sums_step"],
+                )  # fmt: skip
+            each.next = [
+                w.moved(each.carried[0], words["image_n"]),
+                w.moved(each.carried[1], words["grad_n"]),
+            ]
+    w.put("ret void")
+    return kernel_of(f"convolution_weight_{kind.dtype.short_name}", w, tile_functions(kind))
+
+
+def _turn(
+    w: Writer, kind: ConvolutionClass, words: dict[str, str], source: str, target: str, count: str
+) -> None:
+    """Cotangents of a block of places, a row for each place."""
+    stored, size = kind.element.stored, kind.element.n_bytes
+    with w.loop("0", words["outputs"], [("ptr", source), ("ptr", target)]) as row:
+        at, to = row.carried
+        with w.loop("0", count, [("ptr", to)]) as loop:
+            w.store(stored, w.load(stored, w.at(stored, at, loop.index)), loop.carried[0])
+            loop.next = [w.moved(loop.carried[0], words["turned_row"])]
+        row.next = [w.moved(at, words["grad_row"]), w.moved(to, size)]

@@ -1,0 +1,203 @@
+"""Pieces of the convolution kernels: windows to columns and back, tiles over a block.
+
+Keeps     columns are rows of scratch, one for each channel and place of the kernel; a row may be
+          stored past its end, never an image.
+Touches   writer, gemm.tile_text, gemm.elements.
+Not here  the kernels themselves (forward_text.py, transposed_text.py, weight_text.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from flambeau.base.dtypes import dtype
+from flambeau.devices.cpu.gemm.elements import Element, element_of
+from flambeau.devices.cpu.gemm.tile_text import CONTEXT, ragged_function, tile_function
+from flambeau.devices.cpu.writer import Writer
+
+# Words of the geometry, strides in bytes: output rows of a depth, their width; channels of a
+# group, places of the kernel; what a step of the window and a step in the kernel move by.
+GEOMETRY: Final = (
+    "out_h", "out_w", "kernel_d", "kernel_h", "kernel_w", "channel", "step_d", "step_h", "step_w",
+    "far_d", "far_h", "far_w",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ConvolutionClass:
+    """What a kernel's text depends on.
+
+    step        distance of windows along a row: 1, 2, or 0 for any other
+    rows, edge  rows of a register tile and of the last one of a column (0: none)
+    vectors     vectors of a tile
+    has_bias    a bias is added before the result is stored
+    """
+
+    dtype: dtype
+    vector_bits: int
+    step: int
+    rows: int
+    edge: int
+    vectors: int
+    has_bias: bool = False
+
+    @property
+    def element(self) -> Element:
+        """How the dtype is computed with."""
+        return element_of(self.dtype, self.vector_bits)
+
+    @property
+    def add(self) -> str:
+        """Instruction that adds two elements."""
+        return "fadd" if self.element.is_float else "add"
+
+    @property
+    def width(self) -> int:
+        """Columns of a tile."""
+        return self.vectors * self.element.lanes
+
+
+def tile_functions(kind: ConvolutionClass) -> str:
+    """Text of the tiles that `tiles` calls."""
+    element = kind.element
+    parts = [element.declarations, ragged_function(element, kind.vectors, True)]
+    for rows in sorted({kind.rows, kind.edge} - {0}):
+        parts.append(tile_function(element, rows, kind.vectors, True))
+    return "\n".join(parts)
+
+
+def context_of(w: Writer, **words: str | int) -> str:
+    """A context for the tiles, made once in the entry block; see set_context."""
+    context = w.let(f"alloca [{len(CONTEXT)} x i64], align 16")
+    set_context(w, context, **words)
+    return context
+
+
+def set_context(w: Writer, context: str, **words: str | int) -> None:
+    """Store words of the tiles' context."""
+    for name, value in words.items():
+        w.store("i64", value, w.at("i64", context, CONTEXT.index(name)))
+
+
+def tiles(
+    w: Writer, kind: ConvolutionClass, context: str, a: str, b: str, c: str, m: str, n: str,
+    a_row: str, c_row: str, sums: str, sums_step: str | int,
+) -> None:  # fmt: skip
+    """C (m, n) = A B by tiles; a panel of B stays in the first cache while A passes by. Tiles keep
+    their sums `sums_step` bytes apart."""
+    size, width = kind.element.n_bytes, kind.width
+    a_step, c_step = w.mul(a_row, kind.rows), w.mul(c_row, kind.rows)
+    whole = w.sub(m, kind.edge)
+    with w.loop("0", n, [("ptr", sums)], step=width) as panel:
+        columns = w.smaller(w.sub(n, panel.index), width)
+        at = w.mul(panel.index, size)
+        right, start = w.moved(b, at), w.moved(c, at)
+
+        def call(rows: int, left: str, out: str, place: str) -> None:
+            w.put(
+                f"call fastcc void @tile_{rows}x{kind.vectors}(ptr {left}, ptr {right}, "
+                f"ptr {out}, ptr {place}, i64 {columns}, ptr {context})"
+            )
+
+        carried = [("ptr", a), ("ptr", start), ("ptr", panel.carried[0])]
+        with w.loop("0", whole, carried, step=kind.rows) as tile:
+            left, out, place = tile.carried
+            call(kind.rows, left, out, place)
+            tile.next = [w.moved(left, a_step), w.moved(out, c_step), w.moved(place, sums_step)]
+        left, out, place = tile.results
+        if kind.edge:
+            call(kind.edge, left, out, place)
+            place = w.moved(place, sums_step)
+        panel.next = [place]
+
+
+def copy_run(w: Writer, kind: ConvolutionClass, source: str, target: str, words: dict[str, str]
+             ) -> None:  # fmt: skip
+    """out_w elements of a row of windows to scratch, where more may be stored."""
+    element = kind.element
+    stored, lanes, size = element.stored, element.lanes, element.n_bytes
+    vector = f"<{lanes} x {stored}>"
+    if kind.step == 1:
+        with w.loop("0", words["out_w"], step=lanes) as loop:
+            value = w.load(vector, w.at(stored, source, loop.index), size)
+            w.store(vector, value, w.at(stored, target, loop.index), size)
+    elif kind.step == 2:
+        evens = ", ".join(f"i32 {2 * lane}" for lane in range(lanes))
+        with w.loop("0", words["out_w"], step=lanes) as loop:
+            first = w.at(stored, source, w.mul(loop.index, 2))
+            low = w.load(vector, first, size)
+            high = w.load(vector, w.at(stored, first, lanes), size)
+            value = w.let(
+                f"shufflevector {vector} {low}, {vector} {high}, <{lanes} x i32> <{evens}>"
+            )
+            w.store(vector, value, w.at(stored, target, loop.index), size)
+    else:
+        with w.loop("0", words["out_w"], [("ptr", source)]) as loop:
+            w.store(stored, w.load(stored, loop.carried[0]), w.at(stored, target, loop.index))
+            loop.next = [w.moved(loop.carried[0], words["step_w"])]
+
+
+def each_column(
+    w: Writer, words: dict[str, str], channels: str, image: str, columns: str, columns_row: str,
+    body: Callable[[str, str], None],
+) -> None:  # fmt: skip
+    """body(place in the image, row of columns) for every channel and place of the kernel."""
+    with w.loop("0", channels, [("ptr", image), ("ptr", columns)]) as channel:
+        start = [("ptr", channel.carried[0]), ("ptr", channel.carried[1])]
+        with w.loop("0", words["kernel_d"], start) as depth:
+            start = [("ptr", depth.carried[0]), ("ptr", depth.carried[1])]
+            with w.loop("0", words["kernel_h"], start) as line:
+                start = [("ptr", line.carried[0]), ("ptr", line.carried[1])]
+                with w.loop("0", words["kernel_w"], start) as place:
+                    body(place.carried[0], place.carried[1])
+                    place.next = [
+                        w.moved(place.carried[0], words["far_w"]),
+                        w.moved(place.carried[1], columns_row),
+                    ]
+                line.next = [w.moved(line.carried[0], words["far_h"]), place.results[1]]
+            depth.next = [w.moved(depth.carried[0], words["far_d"]), line.results[1]]
+        channel.next = [w.moved(channel.carried[0], words["channel"]), depth.results[1]]
+
+
+def each_row(
+    w: Writer, kind: ConvolutionClass, words: dict[str, str], first: tuple[str, str], rows: str,
+    image: str, columns: str, body: Callable[[str, str], None],
+) -> None:  # fmt: skip
+    """body(window of the row's start in the image, its place in columns) for `rows` output rows;
+    first: number of the first one within its depth, byte offset of its window."""
+    back = w.sub(words["step_d"], w.mul(w.sub(words["out_h"], 1), words["step_h"]))
+    run = w.mul(words["out_w"], kind.element.n_bytes)
+    start = [("i64", first[0]), ("ptr", w.moved(image, first[1])), ("ptr", columns)]
+    with w.loop("0", rows, start) as row:
+        line, source, target = row.carried
+        body(source, target)
+        following = w.add(line, 1)
+        wraps = w.compare("sge", following, words["out_h"])
+        move = w.let(f"select i1 {wraps}, i64 {back}, i64 {words['step_h']}")
+        row.next = [
+            w.let(f"select i1 {wraps}, i64 0, i64 {following}"), w.moved(source, move),
+            w.moved(target, run),
+        ]  # fmt: skip
+
+
+def first_row(w: Writer, words: dict[str, str], row: str) -> tuple[str, str]:
+    """Number of an output row within its depth, byte offset of its first window."""
+    depth, line = w.divide(row, words["out_h"])
+    offset = w.add(w.mul(depth, words["step_d"]), w.mul(line, words["step_h"]))
+    return line, offset
+
+
+def gather_columns(
+    w: Writer, kind: ConvolutionClass, words: dict[str, str], channels: str, image: str,
+    first: tuple[str, str], rows: str, columns: str, columns_row: str,
+) -> None:  # fmt: skip
+    """Windows of `rows` output rows as columns of scratch."""
+
+    def column(place: str, target: str) -> None:
+        each_row(
+            w, kind, words, first, rows, place, target,
+            lambda source, to: copy_run(w, kind, source, to, words),
+        )  # fmt: skip
+
+    each_column(w, words, channels, image, columns, columns_row, column)
