@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 LOCK: Final = threading.RLock()
 MAX_PLANS: Final = 4096
+MAX_PLAN_BYTES: Final = 128 << 20
+# What a record's key takes, next to its slots.
+KEY_BYTES: Final = 64
 # Variants of one segment by liveness, after which their union is planned.
 MAX_VARIANTS: Final = 3
 
@@ -43,7 +46,9 @@ class Statistics:
 STATS: Final = Statistics()
 # Whether results too small for normal numbers become zero (set_flush_denormal), one for all.
 FLUSH_DENORMALS: Final = [False]
-_PLANS: Final[dict[Any, list[Plan]]] = {}
+_PLANS: Final[dict[Any, _Variants]] = {}
+# Look-ups of plans so far, and bytes of those kept.
+_clock: Final = [0, 0]
 # Whether kernels are run one by one and timed; debug.explain sets it.
 TIMED: Final = [False]
 # Called with (reason, plan, records, seconds of each kernel) after each run.
@@ -73,21 +78,74 @@ def forget_plans() -> None:
     """Drop every plan; after a switch that plans depend on changed."""
     with LOCK:
         _PLANS.clear()
+        _clock[1] = 0
 
 
 def flush(segment: Segment, reason: str) -> None:
     """Run all records of a segment and hand its results to their storages."""
+    if sys.is_finalizing():
+        _check_lock()
     with LOCK:
         segment.closed = True
         stream: Stream = segment.stream
         if stream.segment is segment:
             stream.segment = _new_segment(stream)
         while segment.run is not None or segment.flushed < len(segment.records):
-            if segment.run is None:
-                segment.run = _Run(segment, reason)
-            segment.run.finish()
-            segment.run = None
+            running = segment.run
+            if running is None:
+                made = _planned(segment, reason)
+                # A signal handler may have run the segment while it was planned.
+                if segment.run is None and segment.flushed == made.first:
+                    segment.run = made
+                continue
+            running.finish()
+            if segment.run is running:
+                segment.run = None
         _let_go(segment)
+
+
+def _check_lock() -> None:
+    """At interpreter exit a daemon thread may hold the lock, stopped by Python for good."""
+    if not LOCK.acquire(timeout=1):
+        raise RuntimeError("a tensor was used at interpreter exit while a daemon thread ran others")
+    LOCK.release()
+
+
+def _planned(segment: Segment, reason: str) -> _Run:
+    """A run of all records; of the first where memory for all at once cannot be had."""
+    first, count = segment.flushed, len(segment.records)
+    if first:
+        _settle_others(segment)
+    if segment.last_uses is None:
+        try:
+            return _Run(segment, reason, first, count)
+        except OutOfMemoryError:
+            if count - first < 2:
+                raise
+        segment.last_uses = _last_uses(segment)
+    return _Run(segment, reason, first, first + 1)
+
+
+def _settle_others(segment: Segment) -> None:
+    """A record came after its segment had been run: what was recorded elsewhere meanwhile, by a
+    signal handler or another thread, comes first."""
+    for storages in (segment.inputs, segment.fresh):
+        for storage in list(storages):
+            other = storage.segment
+            if other is not None and other is not segment and not other.flushed:
+                flush(other, "recorded before a record that came late")
+
+
+def _last_uses(segment: Segment) -> dict[int, int]:
+    """Number of a fresh storage -> the last record that touches it."""
+    found: dict[int, int] = {}
+    touched = segment.touched
+    for number, record in enumerate(segment.records):
+        for slot in record[0][1:]:
+            fresh = slot if slot >= 0 else touched[-1 - slot] >> 1
+            if fresh >= 0:
+                found[fresh] = number
+    return found
 
 
 def _let_go(segment: Segment) -> None:
@@ -101,19 +159,20 @@ def _let_go(segment: Segment) -> None:
 
 
 class _Run:
-    """One run of a plan over a segment's records, resumable."""
+    """One run of a plan over a segment's records [first, count), resumable."""
 
-    def __init__(self, segment: Segment, reason: str) -> None:
+    def __init__(self, segment: Segment, reason: str, first: int, count: int) -> None:
         self.segment = segment
         self.reason = reason
-        first, count = segment.flushed, len(segment.records)
-        self.records: list[Record] = segment.records[first:count]
+        self.first = first
         self.count = count
+        self.records: list[Record] = segment.records[first:count]
+        # Records first: what a thread adds meanwhile is more than they need, never less.
+        touched = tuple(segment.touched)
+        self.n_inputs = len(segment.inputs)
+        self.n_fresh = len(segment.fresh)
+        self.plan = plan = _plan_for(self, touched)
         fresh = segment.fresh
-        # Read in one sweep: reference counts move while Python runs.
-        alive = bytes([_references(storage) > UNHELD_REFERENCES for storage in fresh])
-        keys = tuple([record[0] for record in self.records])
-        self.plan = plan = _plan_for(segment, keys, alive)
         try:
             self.blocks = [
                 (storage, memory.allocate(storage.layout.span_bytes))
@@ -125,13 +184,29 @@ class _Run:
             raise out_of_memory(error.n_bytes) from None
         self._bind()
         self.state = runner.take_state()
+        self.entered = 0
+        self.step = 0  # where kernels are timed: the next one
         self.is_committed = False
         self.seconds: list[float] = []  # of each kernel, where they are timed
+
+    def wanted(self) -> int:
+        """Mask of the fresh storages that must be in memory afterwards: byte n is 1 for n."""
+        segment = self.segment
+        # Read in one sweep: reference counts move while Python runs.
+        alive = [_references(storage) > UNHELD_REFERENCES for storage in segment.fresh]
+        mask = int.from_bytes(bytes(alive[: self.n_fresh]), "little")
+        if self.first or segment.last_uses is not None:
+            # What an earlier part has put in memory stays there; a later one may need this one's.
+            last_uses = segment.last_uses or {}
+            for number, storage in enumerate(segment.fresh[: self.n_fresh]):
+                if storage.block is not None or last_uses.get(number, -1) >= self.count:
+                    mask |= 1 << 8 * number
+        return mask
 
     def _bind(self) -> None:
         segment, plan = self.segment, self.plan
         addresses = [_ERROR_WORD_ADDRESS, self.arena.address if self.arena is not None else 0]
-        addresses += [storage.block.address for storage in segment.inputs]
+        addresses += [storage.block.address for storage in segment.inputs[: self.n_inputs]]
         placed = dict(self.blocks)
         for number in plan.stored_numbers:
             storage = segment.fresh[number]
@@ -147,22 +222,30 @@ class _Run:
     def finish(self) -> None:
         """Run to the end and commit. After an exception from a signal handler, call it again; the
         handler itself may have finished the run by touching one of its tensors."""
+        self.entered += 1
+        is_alone = self.entered == 1
         plan = self.plan
-        if plan.n_kernels:
-            if TIMED[0]:
-                self.seconds = _run_timed(plan.program, self.addresses, self.numbers)
-            else:
-                runner.run(
-                    plan.program, self.addresses, self.numbers, FLUSH_DENORMALS[0], self.state
-                )
+        if plan.n_kernels and not self.is_committed:
+            try:
+                if TIMED[0] or self.step:
+                    self._run_timed()
+                else:
+                    runner.run(
+                        plan.program, self.addresses, self.numbers, FLUSH_DENORMALS[0], self.state
+                    )
+            except memory.OutOfMemory as error:
+                raise out_of_memory(error.n_bytes) from None
+        for storage, block in self.blocks:
+            if storage.block is None and not self.is_committed:
+                storage.block = block
+                storage.external = None
         if self.is_committed:
             return
-        self.is_committed = True
-        for storage, block in self.blocks:
-            storage.block = block
-            storage.external = None
         self.segment.flushed = self.count
-        runner.give_state(self.state)
+        self.is_committed = True
+        if is_alone:  # else somebody may still hold it
+            runner.give_state(self.state)
+        self._forget_dead()
         plan.runs += 1
         STATS.segments_flushed += 1
         STATS.records += len(self.records)
@@ -172,56 +255,105 @@ class _Run:
             _ERROR_WORD[0] = 0
             raise IndexError("index out of range in self")
 
+    def _forget_dead(self) -> None:
+        """Where a segment is run record by record: give back what no later one reads."""
+        last_uses = self.segment.last_uses
+        if last_uses is not None:
+            for number, storage in enumerate(self.segment.fresh):
+                dead = _references(storage) <= UNHELD_REFERENCES
+                if dead and last_uses.get(number, -1) < self.count:
+                    storage.block = None
+            self.blocks = []
 
-def _plan_for(segment: Segment, keys: tuple[Any, ...], alive: bytes) -> Plan:
+    def _run_timed(self) -> None:
+        """Run the program's steps one at a time; seconds of each."""
+        program = self.plan.program
+        n_steps, max_arguments, scratch_bytes, _ = program[:4]
+        starts = [4]
+        for _ in range(n_steps):
+            start = starts[-1]
+            starts.append(start + 6 + program[start + 3] + 5 * program[start + 4])
+        while self.step < n_steps:
+            number, state = self.step, self.state
+            alone = array("q", [1, max_arguments, scratch_bytes, 0])
+            alone += program[starts[number] : starts[number + 1]]
+            before = time.perf_counter()
+            runner.run(alone, self.addresses, self.numbers, FLUSH_DENORMALS[0], state)
+            spent = time.perf_counter() - before
+            fresh_state = runner.RunState()
+            # Nothing can come between this look and the stores.
+            if self.step == number:
+                self.step = number + 1
+                self.state = fresh_state
+                self.seconds = [*self.seconds, spent]
+
+
+class _Variants:
+    """Plans of one segment, told apart by what they leave in memory.
+
+    used      when, by the count of look-ups
+    n_bytes   about what they and their key take
+    """
+
+    __slots__ = ("n_bytes", "plans", "used")
+
+    def __init__(self, n_bytes: int) -> None:
+        self.plans: list[Plan] = []
+        self.n_bytes = n_bytes
+        self.used = 0
+
+
+def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
     """A plan that leaves at least what is alive in memory."""
-    lookup = (keys, tuple(segment.touched))
+    n_inputs, n_fresh = run.n_inputs, run.n_fresh
+    keys = tuple([record[0] for record in run.records])
+    lookup = (keys, touched, n_inputs, n_fresh)
+    wanted = run.wanted()
+    _clock[0] += 1
     variants = _PLANS.get(lookup)
-    if variants is None:
-        if len(_PLANS) >= MAX_PLANS:
-            for old in list(_PLANS)[: MAX_PLANS // 4]:
-                del _PLANS[old]
-        variants = _PLANS[lookup] = []
-    wanted = int.from_bytes(alive, "little")
-    for plan in variants:
-        if plan.stored & wanted == wanted:
-            return plan
-    if len(variants) >= MAX_VARIANTS:
-        for plan in variants:
-            wanted |= plan.stored
+    if variants is not None:
+        variants.used = _clock[0]
+        for plan in variants.plans:
+            if plan.stored & wanted == wanted:
+                return plan
+        if len(variants.plans) >= MAX_VARIANTS:
+            for plan in variants.plans:
+                wanted |= plan.stored
     # Planning brings the whole code generator: a process whose plans exist never needs it.
     from flambeau.engine.plan import SegmentFacts, plan_segment
 
+    segment = run.segment
     facts = SegmentFacts(
         keys,
-        lookup[1],
-        [storage.layout.span_bytes for storage in segment.inputs],
-        [storage.layout.span_bytes for storage in segment.fresh],
-        # What an earlier part of the segment has put in memory stays there.
-        {n for n, storage in enumerate(segment.fresh) if wanted >> 8 * n & 1}
-        | ({n for n, s in enumerate(segment.fresh) if s.block is not None} if segment.flushed else set()),
+        touched,
+        [storage.layout.span_bytes for storage in segment.inputs[:n_inputs]],
+        [storage.layout.span_bytes for storage in segment.fresh[:n_fresh]],
+        {number for number in range(n_fresh) if wanted >> 8 * number & 1},
     )
     plan = plan_segment(facts)
     STATS.segments_planned += 1
-    variants.insert(0, plan)
-    del variants[MAX_VARIANTS + 1 :]
+    if variants is None:
+        n_bytes = 500 + KEY_BYTES * len(keys) + 16 * sum(map(len, keys)) + 8 * len(touched)
+        variants = _PLANS.setdefault(lookup, _Variants(n_bytes))
+        variants.used = _clock[0]
+        _clock[1] += n_bytes
+    variants.plans.insert(0, plan)
+    n_bytes = 1000 + 8 * len(plan.program) + 300 * plan.n_kernels + n_fresh
+    variants.n_bytes += n_bytes
+    _clock[1] += n_bytes
+    del variants.plans[MAX_VARIANTS + 1 :]
+    if _clock[1] > MAX_PLAN_BYTES or len(_PLANS) > MAX_PLANS:
+        _drop_oldest_plans()
     return plan
 
 
-def _run_timed(program: Any, addresses: Any, numbers: Any) -> list[float]:
-    """Run a program's steps one at a time; seconds of each."""
-    n_steps, max_arguments, scratch_bytes, _ = program[:4]
-    seconds = []
-    start = 4
-    for _ in range(n_steps):
-        n_arguments, n_patches = program[start + 3], program[start + 4]
-        end = start + 6 + n_arguments + 5 * n_patches
-        alone = array("q", [1, max_arguments, scratch_bytes, 0]) + program[start:end]
-        before = time.perf_counter()
-        runner.run(alone, addresses, numbers, FLUSH_DENORMALS[0])
-        seconds.append(time.perf_counter() - before)
-        start = end
-    return seconds
+def _drop_oldest_plans() -> None:
+    """Bring the plans below three quarters of their bounds."""
+    for lookup, variants in sorted(_PLANS.items(), key=lambda item: item[1].used):
+        if _clock[1] <= MAX_PLAN_BYTES * 3 // 4 and len(_PLANS) <= MAX_PLANS * 3 // 4:
+            break
+        if _PLANS.pop(lookup, None) is not None:
+            _clock[1] -= variants.n_bytes
 
 
 _ERROR_WORD: Final = array("q", [0])

@@ -2,12 +2,15 @@
 
 Keeps     one append to `records` is the commit: whatever happens before it leaves at most an
           unused slot behind. Slots are numbered by first touch: fresh outputs 0, 1, ..., views of
-          other memory -1, -2, ...
+          other memory -1, -2, ... A signal handler or another thread may come between any two
+          calls here and record into the segment, or flush it: numbers are checked after they were
+          given, and what belongs together is appended in one call.
 Touches   storage, view, external.
 Not here  when to cut (stream.py), planning and running (run.py)."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.engine import external
@@ -38,11 +41,13 @@ class Segment:
     direct     runs at once: memory shared with the outside is read where it lies
     closed     no longer the stream's own: a record appended late is run by whoever appended it
     flushed    records already run
+    last_uses  fresh storage -> last record that touches it, where memory for all at once was lacking
+    run        the run of the records from `flushed` on that has begun
     """
 
     __slots__ = (
-        "__weakref__", "armed", "closed", "direct", "flushed", "fresh", "inputs", "limit",
-        "offsets", "places", "records", "run", "stream", "touched", "views",
+        "__weakref__", "armed", "closed", "direct", "flushed", "fresh", "inputs", "last_uses",
+        "limit", "offsets", "places", "records", "run", "stream", "touched", "views",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, limit: int = FIRST_LOOK) -> None:
@@ -59,6 +64,7 @@ class Segment:
         self.closed = False
         self.direct = False
         self.flushed = 0
+        self.last_uses: dict[int, int] | None = None
         self.run: Any = None
 
     def touch(self, view: View) -> int:
@@ -70,45 +76,65 @@ class Segment:
                 # The copy's slot, not cached on the view: the next operator looks anew.
                 return self.touch(external.snapshot(view))
             self.closed = True  # so that the record is run before its call returns
-        if storage.segment is not self:
-            self.stream.settle(storage, self)
-            self._take(storage)
+        slot = storage.slot if storage.segment is self else self._take(storage)
         layout, offset = view._layout, view._offset
         if offset == 0 and layout is storage.layout:
             view._place = storage
-            return storage.slot
-        key = (storage.slot, layout, offset)
-        slot = self.views.get(key)
-        if slot is None:
-            slot = -1 - len(self.touched)
-            self.touched.append(self._code(storage) * 2)
-            self.offsets.append(offset)
-            self.views[key] = slot
+            return slot
+        key = (slot, layout, offset)
+        number = self.views.get(key)
+        if number is None:
+            number = self.views.setdefault(key, self._number_view(self._code(slot) * 2, offset))
         place = Place()
         place.segment = self
-        place.slot = slot
+        place.slot = number
         self.places.append(place)
         view._place = place
-        return slot
+        return number
 
-    def _take(self, storage: Storage) -> None:
+    def _take(self, storage: Storage) -> int:
         """Give a storage that was there before a slot for its whole view."""
-        number = -1 - len(self.inputs)
-        self.inputs.append(storage)
-        slot = -1 - len(self.touched)
-        self.touched.append(number * 2 + 1)
-        self.offsets.append(0)
-        storage.slot = slot
-        storage.segment = self
+        inputs, touched = self.inputs, self.touched
+        while True:
+            if storage.segment is self:
+                return storage.slot
+            self.stream.settle(storage, self)
+            index, position = len(inputs), len(touched)
+            slot, code = -1 - position, (-1 - index) * 2 + 1
+            _append_together((inputs, touched, self.offsets), (storage, code, 0))
+            is_ours = len(touched) == position + 1 and len(inputs) == index + 1
+            # Nothing can come between this look and the two stores.
+            if is_ours and storage.segment is None:
+                storage.slot = slot
+                storage.segment = self
+                return slot
 
-    def _code(self, storage: Storage) -> int:
-        """Number of a storage of this segment: of a fresh one its slot, else as in `touched`."""
-        slot = storage.slot
+    def _number_view(self, code: int, offset: int) -> int:
+        """A new slot of a view that does not cover its storage."""
+        touched = self.touched
+        while True:
+            position = len(touched)
+            _append_together((touched, self.offsets), (code, offset))
+            if len(touched) == position + 1:
+                return -1 - position
+
+    def _code(self, slot: int) -> int:
+        """Number of the storage whose whole view has this slot: of a fresh one the slot, else as
+        in `touched`."""
         return slot if slot >= 0 else self.touched[-1 - slot] >> 1
 
     def add(self, storage: Storage) -> int:
         """Number the storage of a new output; returns the slot of its whole view."""
-        storage.slot = slot = len(self.fresh)
+        fresh = self.fresh
+        slot = len(fresh)
         storage.segment = self
-        self.fresh.append(storage)
+        fresh.append(storage)
+        while fresh[slot] is not storage:
+            slot += 1
+        storage.slot = slot
         return slot
+
+
+def _append_together(lists: tuple[list[Any], ...], values: tuple[Any, ...]) -> None:
+    """Append a value to each list in one call, which no signal handler or thread comes between."""
+    deque(map(list.append, lists, values), 0)

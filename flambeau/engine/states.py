@@ -55,9 +55,11 @@ class State:
         self.targets = tuple([value.storage for value in group.values])
         self.memory = tuple(group.touched)
 
-    def own_group(self) -> Group:
-        """The group in this state, built again where another state has it now."""
-        if self.group is None:
+    def taken_group(self) -> Group:
+        """The group in this state, built again where another state has it now. It is the caller's
+        alone: what interrupts the caller, and what is raised there, leaves none half-made."""
+        group, self.group = self.group, None
+        if group is None:
             row: list[State] = []
             state: State | None = self
             while state is not None and state.bound is not None:
@@ -68,23 +70,23 @@ class State:
                 group.storage_of.extend(each.new_storages)
                 if each.bound is None or not group.join(each.bound):
                     raise RuntimeError(f"a group cannot be built again: {group.refusal}")
-            self.group = group
-        return self.group
+        return group
 
     def extended(
         self, key: tuple[Any, ...], bound: Bound, new_storages: tuple[int, ...]
     ) -> State | str:
         """The state after one more statement, or why it is refused; kept under its key."""
-        group = self.own_group()
+        group = self.taken_group()
         known = len(group.storage_of)
         group.storage_of.extend(new_storages)
         outcome: State | str
         if group.join(bound):
             outcome = State(self, bound, new_storages, group)
-            self.group = None
         else:
             del group.storage_of[known:]
             outcome = group.refusal
+            if self.bound is not None:  # a group's first statement leaves its mark even if refused
+                self.group = group
         _count()
         self.next[key] = outcome
         return outcome
@@ -95,7 +97,9 @@ class State:
         key = (is_stored, bits, CONFIG.codegen_level)
         made = self.launches.get(key)
         if made is None:
-            made = self.launches[key] = Launches(self.own_group(), is_stored, bits)
+            group = self.taken_group()
+            made = self.launches[key] = Launches(group, is_stored, bits)
+            self.group = group
         return made
 
 
