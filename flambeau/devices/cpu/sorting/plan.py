@@ -24,7 +24,8 @@ _CHUNK_ELEMENTS: Final = 8_192
 _CHUNK_LEAST: Final = 16_384
 # The first n / 4 elements or more are found by sorting all.
 _MANY: Final = 4
-# Bits of a digit: more passes over rows that stay in the cache, fewer over long ones.
+# Bits of a digit. Long rows take fewer passes, unless keys and places lie apart: twice the cache
+# lines (measured for 1e6 elements: 25 and 33 ms with 11 and 8 for float32, 80 and 67 for float64).
 _RADIX: Final = 8
 _RADIX_LONG: Final = 11
 
@@ -124,7 +125,8 @@ def _selected(records: Records, rows: _Rows, wanted: str) -> NativePlan:
 
 
 def _records(element: Any, descending: bool, n: int) -> Records:
-    radix = _RADIX_LONG if n >= _LONG else _RADIX
+    is_packed = element.itemsize <= 4
+    radix = _RADIX_LONG if n >= _LONG and is_packed else _RADIX
     return Records(element, descending, "i32" if n < 1 << 32 else "i64", radix)
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from flambeau.devices.cpu.sorting.records_text import WORDS, Records, Results, emit
-from flambeau.devices.cpu.sorting.rows_text import clear, increase
+from flambeau.devices.cpu.sorting.rows_text import clear, fetch_ahead, increase
 from flambeau.devices.cpu.writer import Writer, kernel_of
 
 # flags: for each digit whether it is the same everywhere; bits: of each chunk's words, all `and`
@@ -145,6 +145,10 @@ def move_kernel(records: Records) -> tuple[str, str]:
         first, end = _chunk(w, words, unit.index)
         with w.loop(first, end) as loop:
             word = records.load_word(w, area, loop.index)
+            fetch_ahead(
+                w, records, "i64", counts, area, loop.index, other, words["places"],
+                words["shift"],
+            )  # fmt: skip
             to = increase(w, "i64", counts, records.digit(w, word, words["shift"]))
             place = "0"
             if not records.is_packed:

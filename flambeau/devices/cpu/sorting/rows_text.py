@@ -22,6 +22,8 @@ from flambeau.devices.cpu.writer import TYPE_BYTES, Writer, kernel_of
 # Rows of at most so many elements are sorted by counting.
 SHORT: Final = 64
 _LANES: Final = 4
+# Records between one that moves and one whose place is fetched; read past the last one as well.
+_AHEAD: Final = 32
 # Signed comparisons of words with their upper bit flipped are unsigned ones.
 _FLIP: Final = -(1 << 63)
 
@@ -39,6 +41,23 @@ def increase(w: Writer, kind: str, counts: str, number: str) -> str:
     old = w.load(kind, at)
     w.store(kind, w.let(f"add {kind} {old}, 1"), at)
     return old if kind == "i64" else w.let(f"zext {kind} {old} to i64")
+
+
+def fetch_ahead(
+    w: Writer, records: Records, kind: str, counts: str, area: str, number: str, target: str,
+    places: str, shift: str | int,
+) -> None:  # fmt: skip
+    """Ask for the cache lines that a record further on will move to: with many values of a digit,
+    lines are gone again before their next record comes. (3/4 of the time without.)"""
+    word = records.load_word(w, area, w.add(number, _AHEAD))
+    to = w.load(kind, w.at(kind, counts, records.digit(w, word, shift)))
+    position = to if kind == "i64" else w.let(f"zext {kind} {to} to i64")
+    targets = [w.at("i64", target, position)]
+    if not records.is_packed:
+        targets.append(w.at(records.index, w.moved(target, places), position))
+    w.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    for each in targets:
+        w.put(f"call void @llvm.prefetch.p0(ptr {each}, i32 1, i32 3, i32 1)")
 
 
 def sort_function(records: Records) -> str:
@@ -78,6 +97,8 @@ def _pass(
         loop.next = [w.let(f"add {kind} {loop.carried[0]}, {own}")]
     with w.loop("0", "%n") as loop:
         word = records.load_word(w, first, loop.index)
+        if records.radix > 8:
+            fetch_ahead(w, records, kind, counts, first, loop.index, second, "%places", shift)
         to = increase(w, kind, counts, records.digit(w, word, shift))
         place = "0"
         if not records.is_packed:
