@@ -25,6 +25,30 @@ from flambeau.engine.statement import Memory
 _GUARD = 1024
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+          "float64"]  # fmt: skip
+
+
+def rounded_to_bfloat16(value: np.ndarray) -> np.ndarray:
+    """float32 as bits of the nearest bfloat16, ties to even."""
+    bits = np.ascontiguousarray(value, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def from_bfloat16(bits: np.ndarray) -> np.ndarray:
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def values(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
+    dice = np.random.default_rng(seed)
+    if dtype == "bool":
+        return dice.random(shape) < 0.5
+    if dtype == "bfloat16":
+        return rounded_to_bfloat16(dice.standard_normal(shape).astype(np.float32))
+    if dtype.startswith("float"):
+        return dice.standard_normal(shape).astype(dtype)
+    return dice.integers(0, 255, shape).astype(dtype)
+
 
 class Operand:
     """A strided view of guarded memory that holds a copy of an array; bfloat16 as uint16."""

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from flambeau.devices.cpu import compact
-from tests.devices.cpu.native_plans import Operand, run_maker
-from tests.devices.cpu.test_scatter import values
+from tests.devices.cpu.native_plans import Operand, run_maker, values
 
 
 def _check(mask: np.ndarray, strides: tuple[int, ...] | None = None, extra: int = 0) -> None:

@@ -11,8 +11,13 @@ import pytest
 
 from flambeau.devices.cpu import scans
 from flambeau.devices.cpu.scans.scans_text import BLOCK
-from tests.devices.cpu.native_plans import Operand, run_maker
-from tests.devices.cpu.test_scatter import from_bfloat16, rounded_to_bfloat16, values
+from tests.devices.cpu.native_plans import (
+    Operand,
+    from_bfloat16,
+    rounded_to_bfloat16,
+    run_maker,
+    values,
+)
 
 CARRIED = {"float32": np.float64, "float64": np.float64, "float16": np.float32,
            "bfloat16": np.float32}  # fmt: skip

@@ -11,8 +11,14 @@ import numpy as np
 import pytest
 
 from flambeau.devices.cpu import sorting
-from tests.devices.cpu.native_plans import Operand, run_maker
-from tests.devices.cpu.test_scatter import DTYPES, from_bfloat16, rounded_to_bfloat16, values
+from tests.devices.cpu.native_plans import (
+    DTYPES,
+    Operand,
+    from_bfloat16,
+    rounded_to_bfloat16,
+    run_maker,
+    values,
+)
 
 
 def _numbers(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
