@@ -141,6 +141,8 @@ def split_strides(strides: Sequence[int], splits: list[tuple[int, int]]) -> list
 
 def collapses(sizes: list[int], strides: list[int]) -> bool:
     """Whether dimensions can be walked as one, with the last one's stride."""
+    if 0 in sizes:
+        return True  # nothing is walked
     expected: int | None = None
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
         if size == 1:

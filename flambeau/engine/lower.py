@@ -481,7 +481,7 @@ def _memory(value: Value) -> Memory:
 def _collapses(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether the dims can be walked with one stride in row-major order."""
     pairs = [(size, stride) for size, stride in zip(sizes, strides, strict=True) if size != 1]
-    return all(
+    return 0 in sizes or all(
         pairs[i][1] == pairs[i + 1][1] * pairs[i + 1][0] for i in range(len(pairs) - 1)
     )
 
