@@ -130,3 +130,12 @@ def test_an_interrupt_in_the_middle_of_a_loop() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_reductions_over_nothing() -> None:
+    assert torch.zeros(2, 0).sum().item() == 0.0
+    assert torch.zeros(2, 0).sum(1).tolist() == [0.0, 0.0]
+    assert torch.zeros(0, 4).sum(0).tolist() == [0.0] * 4
+    assert torch.zeros(3, 0, 2).prod(1).tolist() == [[1.0, 1.0]] * 3
+    assert torch.zeros(2, 0).any().item() is False
+    assert torch.zeros(2, 0).all().item() is True
