@@ -77,8 +77,11 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "set_rng_state",
     ),
     "flambeau.random.tensors": (
-        "bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
-        "randint_like", "randn", "randn_like", "randperm",
+        "bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like",
+        "randn", "randn_like", "randperm",
+    ),
+    "flambeau.random.sampled_tensors": (
+        "_sample_dirichlet", "_standard_gamma", "binomial", "poisson",
     ),
     "flambeau.autograd": (
         "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
@@ -150,7 +153,7 @@ def __dir__() -> list[str]:
     from flambeau.tensor import functions
 
     names = {n for n in globals() if not n.startswith("_")} | set(_WHERE) | set(_MODULES)
-    return sorted(names | set(functions.public_names()))
+    return sorted(names | {name for name in functions.public_names() if "." not in name})
 
 
 __all__ = [

@@ -3,7 +3,8 @@
 Keeps     a draw happens when the call is made, whatever is pending, so streams are torch's; a
           target that nothing pending touches is filled where it lies, others by way of fresh memory.
 Touches   fills, fills_sampled, tensor (creation, functions), gradients' in-place rules.
-Not here  the streams themselves (fills.py), dropout as an operator (nn.functional)."""
+Not here  the streams themselves (fills.py), dropout as an operator (nn.functional), draws whose
+          parameters are tensors (sampled_tensors.py)."""
 
 from __future__ import annotations
 
@@ -332,35 +333,6 @@ def _with_replacement(weights: Tensor, draws: int, generator: Generator | None) 
         wide, source,
     )  # fmt: skip
     return made
-
-
-def _from_values(
-    name: str, input: Tensor, generator: Generator | None, fill: Callable[..., None]
-) -> Tensor:
-    """Draws whose parameters are the input's elements, in logical order."""
-    from flambeau.tensor import conversion
-
-    flat = input.detach().contiguous()
-    made = creation.empty_layout(contiguous(tuple(flat.shape), flat.dtype))
-    if flat.numel():
-        source = conversion.address_of(flat, name)
-        fill(
-            generator or default_generator, made._storage.block.address, flat.numel(), flat.dtype,
-            source,
-        )  # fmt: skip
-    return made
-
-
-def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson counts with the rates in `input`."""
-    if input.numel() and not bool((input >= 0).all()):
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return _from_values("poisson()", input, generator, fills_sampled.fill_poisson)
-
-
-def standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Gamma variables of the shapes in `input`."""
-    return _from_values("standard_gamma()", input, generator, fills_sampled.fill_gamma)
 
 
 # In place ------------------------------------------------------------------------
