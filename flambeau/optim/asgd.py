@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau.optim import group as groups
 from flambeau.optim.each import EachParameter, check_numbers, decayed
+from flambeau.optim.state import rounded
 
 
 class ASGD(EachParameter):
@@ -46,5 +47,5 @@ class ASGD(EachParameter):
             average.add_(parameter.sub(average).mul_(mu))
         else:
             average.copy_(parameter)
-        state.hold("eta", lr / ((1 + lambd * lr * count) ** group["alpha"]))
-        state.hold("mu", 1 / max(1, count - group["t0"]))
+        state.hold("eta", rounded(lr / ((1 + lambd * lr * count) ** group["alpha"])))
+        state.hold("mu", rounded(1 / max(1, count - group["t0"])))

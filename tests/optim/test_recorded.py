@@ -1,0 +1,31 @@
+"""Optimizers and schedules against torch's recorded answers: losses, states, rates."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import flambeau as torch
+
+RECORDED = Path(__file__).resolve().parents[1] / "recorded"
+sys.path.insert(0, str(RECORDED))
+from training_cases import OPTIMIZERS, SCHEDULES, Training  # noqa: E402
+
+WANTED = json.loads((RECORDED / "training.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("text", OPTIMIZERS)
+def test_twenty_steps_lose_as_torch_loses(text):
+    wanted, given = WANTED[text], Training(torch).trained(text)
+    assert given["repr"] == wanted["repr"]
+    assert given["losses"] == pytest.approx(wanted["losses"], rel=1e-9)
+    names = [[name, kind] for name, kind, _ in wanted["state"]]
+    assert [[name, kind] for name, kind, _ in given["state"]] == names
+    sums = [total for _, _, total in wanted["state"]]
+    assert [total for _, _, total in given["state"]] == pytest.approx(sums, rel=1e-8, abs=1e-12)
+
+
+@pytest.mark.parametrize("text", SCHEDULES)
+def test_rates_are_torchs_to_the_last_bit(text):
+    assert Training(torch).answer(text) == WANTED[text]
