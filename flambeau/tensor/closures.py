@@ -71,13 +71,10 @@ def unary(binding: Binding) -> Callable[..., Any]:
             frame = _getframe(1)
             code = frame.f_code
             site = _site() if _internal.get(code, True) else (code, frame.f_lasti)
-        fresh = segment.fresh
         storage = Storage()
         storage.layout = layout = signature.out_layout
         storage.version = 0
-        storage.segment = segment
-        storage.slot = slot = len(fresh)
-        fresh.append(storage)
+        slot = segment.add(storage)
         out = empty_tensor()
         out._storage = out._place = storage
         out._layout = layout
@@ -176,21 +173,18 @@ def _two_operands(
             frame = _getframe(1)
             code = frame.f_code
             site = _site() if _internal.get(code, True) else (code, frame.f_lasti)
-        fresh = segment.fresh
         storage = Storage()
         storage.layout = layout = signature.out_layout
         storage.version = 0
-        storage.segment = segment
         if is_number:
-            storage.slot = slot = len(fresh)
+            slot = segment.add(storage)
             numbers = (other,) if signature.number_format else ()
             record: Any = ((signature, slot_in, slot), numbers, site)
         else:
             place = other._place
             slot_other = place.slot if place.segment is segment else segment.touch(other)
-            storage.slot = slot = len(fresh)
+            slot = segment.add(storage)
             record = ((signature, slot_in, slot_other, slot), (), site)
-        fresh.append(storage)
         out = empty_tensor()
         out._storage = out._place = storage
         out._layout = layout

@@ -37,10 +37,10 @@ Function = Callable[..., Any]
 _WAYS: Final[dict[tuple[str, str], Ways]] = {}
 
 
-def walk() -> Callable[..., bool] | None:
-    """The native backward pass over ordinary nodes, or None."""
+def walk() -> tuple[Function, Function] | None:
+    """The native backward pass: finding the nodes, running the ordinary ones. None without it."""
     native = library()
-    return None if native is None else native.walk
+    return None if native is None else (native.discover, native.walk)
 
 
 def program(plan: Plan) -> int:
@@ -138,6 +138,12 @@ _ROW_KINDS: Final = {
 MAX_WAYS: Final = 4096
 
 
+class _Address(int):
+    """An address that keeps alive what lies there and what that points to."""
+
+    held: Any
+
+
 class GeneralWays:
     """What a native callable of any parameters knows: keys of calls to ways."""
 
@@ -146,7 +152,6 @@ class GeneralWays:
         self._binding = binding
         self.found: dict[tuple[Any, ...], int] = {}
         self._refused: set[tuple[Any, ...]] = set()
-        self._held: list[Any] = []
 
     def learn(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Remember the way of a call that Python took, where native code can take it."""
@@ -163,7 +168,6 @@ class GeneralWays:
         if len(self.found) >= MAX_WAYS:
             self.found.clear()
             self._refused.clear()
-            self._held.clear()
         layouts = tuple([
             value._layout if isinstance(value, Tensor) else None
             for parameter, value in zip(binding.parameters, call.values, strict=True)
@@ -177,8 +181,9 @@ class GeneralWays:
         }  # fmt: skip
         for name, word in way.items():
             words[WAY[name] // 8] = word
-        self._held.append((words, signature, layouts))
-        self.found[key] = ctypes.addressof(words)
+        address = _Address(ctypes.addressof(words))
+        address.held = (words, signature, layouts)
+        self.found[key] = address
 
     def _is_plain(self, call: Any, signature: Any) -> bool:
         from flambeau.tensor.index_bounds import PASSED_ON
@@ -200,7 +205,6 @@ class ViewWays:
     def __init__(self, binding: Binding) -> None:
         self._binding = binding
         self.found: dict[tuple[Any, ...], int] = {}
-        self._held: list[Any] = []
 
     def learn(self, arguments: tuple[Any, ...], named: dict[str, Any], packs: bool) -> None:
         """Remember the view that Python has just made."""
@@ -220,7 +224,6 @@ class ViewWays:
             return
         if len(self.found) >= MAX_WAYS:
             self.found.clear()
-            self._held.clear()
         named = {p.name: a for p, a in zip(binding.parameters[1:], attributes, strict=True)}
         layouts = (given,)
         words = (ctypes.c_uint64 * len(VIEW_WAY))()
@@ -228,8 +231,9 @@ class ViewWays:
                "layouts": id(layouts)}  # fmt: skip
         for name, word in way.items():
             words[VIEW_WAY[name] // 8] = word
-        self._held.append((words, view, named, layouts))
-        self.found[key] = ctypes.addressof(words)
+        address = _Address(ctypes.addressof(words))
+        address.held = (words, view, named, layouts)
+        self.found[key] = address
 
 
 def view(binding: Binding, function: Function, packs: bool = False) -> Function:

@@ -85,6 +85,7 @@ class Library:
         self.inplace_binary = addresses["inplace_binary"]
         self.kind = self._callable_type(addresses["bind"])
         self.walk = self._plain_callable(addresses["walk"])
+        self.discover = self._plain_callable(addresses["discover"])
 
     def _words(self, count: int) -> Any:
         made = (ctypes.c_uint64 * count)()
@@ -105,7 +106,7 @@ class Library:
             "dtype": dtype, "creation": "_creation", "dim": "dim", "index": "index",
              "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
             "conformed": graph.conformed, "output": graph.Output, "leaf": graph.AccumulateGrad,
-            "as_edges": "as_edges",
+            "as_edges": "as_edges", "one": 1,
         }  # fmt: skip
         for name, value in values.items():
             self.table[TABLE[name] // 8] = self.keep(value)
@@ -117,10 +118,11 @@ class Library:
         """Whether a code object is flambeau's own; native code knows it from now on."""
         internal = callsite.is_internal(code)
         place = (id(code) * GOLDEN & _WORD) >> (64 - CODE_BITS)
-        self._code_words[2 * place] = 0
+        start, end, words = 2 * place, 2 * place + 2, [id(code), internal]
+        # No call, so no signal handler and no thread, comes between these lines.
+        self._code_words[start] = 0
         self._codes[place] = code
-        self._code_words[2 * place + 1] = internal
-        self._code_words[2 * place] = id(code)
+        self._code_words[start:end] = words
         return internal
 
     def _plain_callable(self, function: int) -> Any:
@@ -208,21 +210,26 @@ class Ways:
             place = first + self._turn % PROBES
             self._turn += 1
         start = place * ENTRY_BYTES // 8
-        words = self.words
-        words[start] = 0  # nobody's while it changes
-        before = self._held[place]
-        if before is not None:
-            self._known.pop(before[:3], None)
-        self._known[left, right, value] = place
-        self._held[place] = (left, right, value, signature, layouts)
+        end = start + ENTRY_BYTES // 8
         entry = {
-            "right": 0 if right is None else id(right), "value": value,
+            "left": id(left), "right": 0 if right is None else id(right), "value": value,
             "signature": id(signature), "layout": id(signature.out_layout),
             "attributes": id(signature.attributes), "layouts": id(layouts), "flags": flags,
         }  # fmt: skip
+        filled = [0] * (ENTRY_BYTES // 8)
         for name, word in entry.items():
-            words[start + ENTRY[name] // 8] = word
-        words[start] = id(left)
+            filled[ENTRY[name] // 8] = word
+        made = (left, right, value, signature, layouts)
+        words, held = self.words, self._held
+        # No call, so no signal handler and no thread, comes between these four lines; what they
+        # replace lives on until the end.
+        words[start] = 0
+        before = held[place]
+        held[place] = made
+        words[start:end] = filled
+        if before is not None:
+            self._known.pop(before[:3], None)
+        self._known[left, right, value] = place
 
 
 def special_value(specials: tuple[float, ...], number: float) -> int:
@@ -315,6 +322,7 @@ def _offsets() -> dict[str, int]:
         **offsets_of(Node, "edges", "layouts", "extras", "site", "sequence"),
         **offsets_of(OperatorNode, "plan", "attributes", "saved"),
         **offsets_of(PlanProgram, "program"),
+        **offsets_of(graph.Output, "node"),
     }  # fmt: skip
 
 
@@ -357,6 +365,7 @@ def _compiled(offsets: dict[str, int]) -> dict[str, int]:
             walk_text.hand_on_text(offsets), walk_text.leaf_text(),
             walk_text.walk_text(name, offsets),
         )),
+        "discover": lambda name: declarations() + walk_text.discover_text(name, offsets),
         "bind": lambda name: declarations() + inplace_text.bind_text(name),
     }  # fmt: skip
     names, texts = {}, {}

@@ -29,7 +29,7 @@ CALLABLE: Final = words(
 )
 TABLE: Final = words(
     "tensor storage place node local zero empty stream touch versions rebased version learn late thread "
-    "current codes sites special sequence dtype creation dim index nothing own unplaced conformed output leaf as_edges"
+    "current codes sites special sequence dtype creation dim index nothing own unplaced conformed output leaf as_edges one"
 )
 ENTRY: Final = words("left right value signature layout attributes layouts flags")
 ENTRY_BYTES: Final = 64
@@ -255,7 +255,8 @@ def replace(w: Writer, base: str, offset: int, value: str) -> None:
 
 def stream_text() -> str:
     """@stream(table): the calling thread's Stream, borrowed. The thread's number, which is never
-    given again, guards the kept one: the thread itself holds its stream."""
+    given again, guards the kept one. The table holds it: a thread that ends drops its own before
+    what else it keeps, and finalizers may still record."""
     w = Writer("define internal ptr @stream(ptr %table)")
     number = w.call("PyThreadState_GetID", w.call("PyThreadState_Get"))
     known = w.load("%table", TABLE["thread"], "i64")
@@ -265,9 +266,14 @@ def stream_text() -> str:
     w.label("other")
     local, name = w.load("%table", TABLE["local"]), w.load("%table", TABLE["stream"])
     found = w.needs(w.call("PyObject_GetAttr", local, name), "failed")
-    w.call("Py_DecRef", found)
+    before = w.load("%table", TABLE["current"])
     w.store(number, "%table", TABLE["thread"], "i64")
     w.store(found, "%table", TABLE["current"])
+    w.branch(w.is_null(before), "kept", "let_go")
+    w.label("let_go")
+    w.call("Py_DecRef", before)
+    w.goto("kept")
+    w.label("kept")
     w.returns(f"ptr {found}")
     w.label("failed")
     w.returns("ptr null")
