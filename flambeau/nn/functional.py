@@ -50,8 +50,8 @@ FILES: dict[str, tuple[str, ...]] = {
     ),
     "pooling": (
         "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-        "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-        "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
+        "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "lp_pool1d", "lp_pool2d",
+        "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
         "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d",
         "max_unpool2d", "max_unpool3d",
     ),
@@ -80,9 +80,9 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from flambeau.ops.define import REGISTRY
+    from flambeau.tensor import functions
 
     prefix = "nn.functional."
-    aliases = [alias for operator in REGISTRY.values() for alias in operator.aliases]
-    operators = [alias.removeprefix(prefix) for alias in aliases if alias.startswith(prefix)]
+    names = functions.public_names()
+    operators = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
     return sorted({*_WHERE, *operators})

@@ -19,7 +19,8 @@ Not here  the functions and methods made from it (tensor/binding.py), the builde
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, MutableMapping
+from importlib import import_module
 from typing import Any, ClassVar, Final, TypeVar
 
 from flambeau.base import dtypes, promotion, shapes
@@ -27,6 +28,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.base.promotion import BOOL_RESULT, DEFAULT, INT_TO_FLOAT, SAME, Scalar
+from flambeau.ops import names
 
 __all__ = [
     "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound", "Elementwise",
@@ -282,7 +284,47 @@ class View(Operator):
         raise NotImplementedError
 
 
-REGISTRY: Final[dict[str, Operator]] = {}
+class Registry(MutableMapping[str, Operator]):
+    """Operators by name. One of flambeau's own is imported, with its file, when it is first asked
+    for; names.py says where each is. To go through all of them imports all files."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Operator] = {}
+
+    def __getitem__(self, name: str) -> Operator:
+        found = self._loaded.get(name)
+        if found is None:
+            import_module(f"flambeau.ops.{names.FILES[name]}")
+            found = self._loaded[name]
+        return found
+
+    def __setitem__(self, name: str, made: Operator) -> None:
+        where = names.FILES.get(name)
+        foreign = where is not None and type(made).__module__ != f"flambeau.ops.{where}"
+        if name in self._loaded or foreign:
+            raise ValueError(f"operator {name!r} is defined twice")
+        self._loaded[name] = made
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._loaded or name in names.FILES
+
+    def __iter__(self) -> Iterator[str]:
+        for file in dict.fromkeys(names.FILES.values()):
+            import_module(f"flambeau.ops.{file}")
+        return iter(self._loaded)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def added(self) -> dict[str, Operator]:
+        """Operators that are not flambeau's own: registered by a program."""
+        return {name: one for name, one in self._loaded.items() if name not in names.FILES}
+
+
+REGISTRY: Final = Registry()
 _Class = TypeVar("_Class", bound=type[Operator])
 
 
@@ -303,8 +345,6 @@ def operator(
     """
 
     def register(cls: _Class) -> _Class:
-        if name in REGISTRY:
-            raise ValueError(f"operator {name!r} is defined twice")
         cls.name = name
         cls.methods = (name,) if methods is None and function else (methods or ())
         cls.aliases = aliases

@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-import flambeau.ops  # noqa: F401 - fills the registry
+from flambeau.ops import names
 from flambeau.ops.define import REGISTRY
 from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
@@ -34,12 +34,12 @@ def __getattr__(name: str) -> Any:
         made = getattr(import_module(_WRITTEN[name]), name)
     elif name in REGISTRY:
         made = function_of(binding(name))
-    elif name.endswith("_") and REGISTRY.get(name[:-1], None) is not None:
+    elif name.endswith("_") and name[:-1] in REGISTRY:
         if not REGISTRY[name[:-1]].inplace:
             raise AttributeError(f"operator {name[:-1]!r} has no in-place form")
         made = inplace_function(name[:-1])
     else:
-        raise AttributeError(f"no operator is called {name!r}")
+        raise AttributeError(f"no operator is called {name!r} (ops.names lists them)")
     globals()[name] = made
     return made
 
@@ -59,24 +59,31 @@ def inplace_function(name: str) -> Any:
 
 def public(name: str) -> Any:
     """The function torch has under this name, or None."""
-    operator = REGISTRY.get(name)
-    if operator is not None and operator.function:
-        return __getattr__(name) if name not in globals() else globals()[name]
-    for operator in REGISTRY.values():
-        if name in operator.aliases:
-            return getattr(_module(), operator.name)
-    if name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].inplace:
-        return getattr(_module(), name)
+    called = _function_called(name)
+    return None if called is None else getattr(sys.modules[__name__], called)
+
+
+def _function_called(name: str) -> str | None:
+    """What a public name is called here; None where no operator has it."""
+    if name in names.FILES:
+        if name not in names.INTERNAL:
+            return name
+    elif name in names.ALIASES:
+        return names.ALIASES[name]
+    elif name.endswith("_") and name[:-1] in names.INPLACE:
+        return name
+    for own, operator in REGISTRY.added().items():  # of the program itself
+        if (name == own and operator.function) or name in operator.aliases:
+            return own
+        if name == own + "_" and operator.inplace:
+            return name
     return None
 
 
 def public_names() -> list[str]:
-    """Names of all public functions made from operators."""
-    names = [name for name, operator in REGISTRY.items() if operator.function]
-    for operator in REGISTRY.values():
-        names += [alias for alias in operator.aliases if "." not in alias]
-    return names
-
-
-def _module() -> Any:
-    return sys.modules[__name__]
+    """Names of all public functions made from operators, the dotted ones included."""
+    found = [name for name in names.FILES if name not in names.INTERNAL]
+    found += names.ALIASES
+    for name, operator in REGISTRY.added().items():
+        found += [*([name] if operator.function else ()), *operator.aliases]
+    return found

@@ -15,6 +15,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, saved, tensor_methods
+from flambeau.ops import names
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
@@ -441,21 +442,21 @@ PROPERTIES: dict[str, property] = {
 
 def install() -> None:
     """Put the members on Tensor; run once, at import."""
-    for operator in REGISTRY.values():
-        for name in operator.methods:
+    for operator in names.FILES:
+        for name in names.methods_of(operator):
             if name.endswith("_"):  # copy_, fill_, zero_: in place is all they are
-                setattr(Tensor, name, LazyMethod(name, _inplace_method(operator.name)))
+                setattr(Tensor, name, LazyMethod(name, _inplace_method(operator)))
                 continue
-            setattr(Tensor, name, LazyMethod(name, _function_method(operator.name)))
-            if operator.inplace:
-                inplace = operator.name + "_"
+            setattr(Tensor, name, LazyMethod(name, _function_method(operator)))
+            if operator in names.INPLACE:
+                inplace = operator + "_"
                 setattr(Tensor, name + "_", LazyMethod(name + "_", _function_method(inplace)))
     for name, target in OPERATORS.items():
         setattr(Tensor, name, LazyMethod(name, _operator_method(target)))
     for name, target in (UNARY | INPLACE).items():
         setattr(Tensor, name, LazyMethod(name, _function_method(target)))
-    for room, names in LATE.items():
-        for name, function_name in names.items():
+    for room, served in LATE.items():
+        for name, function_name in served.items():
             setattr(Tensor, name, LazyMethod(name, _late_method(room, function_name)))
     for name, element in CONVERSIONS.items():
         setattr(Tensor, name, _converting(element))

@@ -1,0 +1,265 @@
+"""Where each operator is defined and which names it gets, so that none is imported for that.
+
+Made by tests/recorded/record_names.py from the operators themselves; tests/ops/test_names.py
+fails where the two differ.
+
+Keeps     one line of names a fact; what the table does not say is the default.
+Touches   nothing.
+Not here  what operators mean (the files named here)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+def _table(given: dict[str, str]) -> dict[str, str]:
+    """name -> key of all the names in the values."""
+    return {name: key for key, names in given.items() for name in names.split()}
+
+
+# Operator -> the file under flambeau/ops that defines it.
+FILES: Final = _table({
+    "contraction.added_products": "addmm baddbmm addbmm addmv addr",
+    "contraction.einsum": "einsum",
+    "contraction.matmul": "mm bmm matmul mv dot outer linear",
+    "convolution.convolution": "convolution convolution_weight",
+    "creation.constants": "zeros ones full eye",
+    "creation.ranges": "arange linspace logspace",
+    "elementwise.activation": (
+        "relu threshold threshold_backward relu6 hardtanh leaky_relu prelu_kernel hardsigmoid "
+        "hardswish hardshrink softshrink tanhshrink softsign"
+    ),
+    "elementwise.arithmetic": (
+        "add sub rsub mul neg positive abs sign sgn div true_divide floor_divide remainder "
+        "fmod addcmul addcdiv lerp"
+    ),
+    "elementwise.comparison": (
+        "eq ne lt le gt ge isnan isinf isposinf isneginf isfinite isclose maximum minimum "
+        "fmax fmin clamp clamp_min clamp_max"
+    ),
+    "elementwise.copying": "convert clone contiguous_copy copy fill zero",
+    "elementwise.gamma_draws": "standard_gamma _standard_gamma_grad",
+    "elementwise.logical": (
+        "logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor "
+        "bitwise_not bitwise_left_shift bitwise_right_shift where masked_fill"
+    ),
+    "elementwise.neighbours": "nextafter",
+    "elementwise.powers": (
+        "square sqrt rsqrt reciprocal pow float_power exp exp2 expm1 log log2 log10 log1p "
+        "logaddexp logaddexp2 xlogy hypot"
+    ),
+    "elementwise.rounding": "floor ceil trunc round frac nan_to_num",
+    "elementwise.smooth_activation": (
+        "gelu gelu_backward silu mish softplus logsigmoid elu selu celu glu"
+    ),
+    "elementwise.trigonometric": (
+        "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit erf "
+        "erfc erfinv lgamma digamma trigamma sinc deg2rad rad2deg copysign"
+    ),
+    "indexing.gathers": (
+        "index_select gather take index embedding embedding_backward one_hot nonzero_static"
+    ),
+    "indexing.joins": "cat stack hstack vstack repeat tile flip roll constant_pad_nd",
+    "indexing.scans": "cumsum cumprod sort topk tril triu",
+    "indexing.scatters": "scatter scatter_add index_add index_copy index_fill index_put",
+    "pooling.average": (
+        "avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_avg_pool3d "
+        "mean_of_windows_backward mean_of_windows"
+    ),
+    "pooling.largest": (
+        "max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d "
+        "adaptive_max_pool3d largest_of_windows_backward"
+    ),
+    "reduction.extremes": (
+        "amax amin max min max_dim min_dim value_selecting_backward argmax argmin aminmax"
+    ),
+    "reduction.moments": "var std var_mean std_mean logsumexp",
+    "reduction.norms": "vector_norm norm",
+    "reduction.sums": "sum nansum prod prod_dims mean count_nonzero any all",
+    "rows.attention": "attention attention_backward",
+    "rows.cross_entropy": "nll_loss nll_loss_backward cross_entropy cross_entropy_backward",
+    "rows.losses": (
+        "mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy "
+        "binary_cross_entropy_with_logits dropout_mask"
+    ),
+    "rows.normalization": (
+        "layer_norm layer_norm_backward rms_norm rms_norm_backward batch_norm_train "
+        "batch_norm_backward batch_norm_eval"
+    ),
+    "rows.softmax": "softmax log_softmax softmax_backward log_softmax_backward",
+    "update.optimizers": "sgd_update adam_update rmsprop_update adagrad_update",
+    "views.backward": (
+        "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward"
+    ),
+    "views.movement": (
+        "view reshape flatten ravel unflatten transpose swapaxes swapdims t permute movedim "
+        "squeeze unsqueeze expand broadcast_to detach alias"
+    ),
+    "views.parts": "slice narrow select diagonal unfold as_strided",
+    "views.splitting": "split chunk tensor_split unbind",
+})  # fmt: skip
+# Further public name -> operator.
+ALIASES: Final = _table({
+    "matmul": "linalg.matmul",
+    "dot": "vdot",
+    "outer": "ger",
+    "linear": "nn.functional.linear",
+    "relu": "nn.functional.relu",
+    "threshold": "nn.functional.threshold",
+    "relu6": "nn.functional.relu6",
+    "hardtanh": "nn.functional.hardtanh",
+    "leaky_relu": "nn.functional.leaky_relu",
+    "hardsigmoid": "nn.functional.hardsigmoid",
+    "hardswish": "nn.functional.hardswish",
+    "hardshrink": "nn.functional.hardshrink",
+    "softshrink": "nn.functional.softshrink",
+    "tanhshrink": "nn.functional.tanhshrink",
+    "softsign": "nn.functional.softsign",
+    "sub": "subtract",
+    "mul": "multiply",
+    "neg": "negative",
+    "abs": "absolute",
+    "div": "divide",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "clamp": "clip",
+    "exp2": "special.exp2",
+    "expm1": "special.expm1",
+    "log1p": "special.log1p",
+    "xlogy": "special.xlogy",
+    "trunc": "fix",
+    "round": "special.round",
+    "gelu": "nn.functional.gelu",
+    "silu": "nn.functional.silu",
+    "mish": "nn.functional.mish",
+    "softplus": "nn.functional.softplus",
+    "logsigmoid": "nn.functional.logsigmoid",
+    "elu": "nn.functional.elu",
+    "selu": "nn.functional.selu",
+    "celu": "nn.functional.celu",
+    "glu": "nn.functional.glu",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "tanh": "nn.functional.tanh",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "sigmoid": "special.expit nn.functional.sigmoid",
+    "logit": "special.logit",
+    "erf": "special.erf",
+    "erfc": "special.erfc",
+    "erfinv": "special.erfinv",
+    "lgamma": "special.gammaln",
+    "digamma": "special.digamma special.psi",
+    "sinc": "special.sinc",
+    "cat": "concat concatenate",
+    "vstack": "row_stack",
+    "avg_pool2d": "nn.functional.avg_pool2d",
+    "avg_pool3d": "nn.functional.avg_pool3d",
+    "logsumexp": "special.logsumexp",
+    "vector_norm": "linalg.vector_norm",
+    "mse_loss": "nn.functional.mse_loss",
+    "l1_loss": "nn.functional.l1_loss",
+    "smooth_l1_loss": "nn.functional.smooth_l1_loss",
+    "rms_norm": "nn.functional.rms_norm",
+    "softmax": "special.softmax",
+    "log_softmax": "special.log_softmax",
+    "movedim": "moveaxis",
+})  # fmt: skip
+# Operators without a function of their own.
+INTERNAL: Final = frozenset((
+    "einsum linear convolution_weight zeros ones full eye arange linspace logspace "
+    "threshold_backward relu6 hardtanh leaky_relu prelu_kernel hardsigmoid hardswish "
+    "softshrink tanhshrink softsign convert contiguous_copy copy zero standard_gamma gelu "
+    "gelu_backward silu mish softplus logsigmoid elu glu trigamma index "
+    "embedding_backward one_hot repeat avg_pool2d avg_pool3d adaptive_avg_pool2d "
+    "adaptive_avg_pool3d mean_of_windows_backward mean_of_windows max_pool2d_with_indices "
+    "max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d "
+    "largest_of_windows_backward max_dim min_dim value_selecting_backward vector_norm "
+    "prod_dims attention attention_backward nll_loss nll_loss_backward cross_entropy "
+    "cross_entropy_backward mse_loss l1_loss smooth_l1_loss huber_loss kl_div "
+    "binary_cross_entropy dropout_mask layer_norm_backward rms_norm_backward "
+    "batch_norm_train batch_norm_backward batch_norm_eval softmax_backward "
+    "log_softmax_backward sgd_update adam_update rmsprop_update adagrad_update "
+    "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward "
+    "view expand alias slice unfold"
+).split())  # fmt: skip
+# Operators with a form that writes their first operand: name_.
+INPLACE: Final = frozenset((
+    "addmm baddbmm addbmm addmv addr relu threshold relu6 hardtanh leaky_relu hardsigmoid "
+    "hardswish add sub mul neg abs sign sgn div true_divide floor_divide remainder fmod "
+    "addcmul addcdiv lerp eq ne lt le gt ge clamp clamp_min clamp_max logical_and "
+    "logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not "
+    "bitwise_left_shift bitwise_right_shift masked_fill nextafter square sqrt rsqrt "
+    "reciprocal pow exp exp2 expm1 log log2 log10 log1p xlogy hypot floor ceil trunc "
+    "round frac nan_to_num silu mish elu selu celu sin cos tan asin acos atan atan2 sinh "
+    "cosh tanh asinh acosh atanh sigmoid logit erf erfc erfinv lgamma digamma sinc "
+    "deg2rad rad2deg copysign cumsum cumprod tril triu scatter scatter_add index_add "
+    "index_copy index_fill index_put"
+).split())  # fmt: skip
+# Operator -> Tensor's methods, where they are not its own name (none if it is internal).
+METHODS: Final[dict[str, tuple[str, ...]]] = {
+    "outer": ("outer", "ger"),
+    "convolution": (),
+    "threshold": (),
+    "sub": ("sub", "subtract"),
+    "mul": ("mul", "multiply"),
+    "neg": ("neg", "negative"),
+    "abs": ("abs", "absolute"),
+    "div": ("div", "divide"),
+    "ne": ("ne", "not_equal"),
+    "lt": ("lt", "less"),
+    "le": ("le", "less_equal"),
+    "gt": ("gt", "greater"),
+    "ge": ("ge", "greater_equal"),
+    "clamp": ("clamp", "clip"),
+    "copy": ("copy_",),
+    "fill": ("fill_",),
+    "zero": ("zero_",),
+    "_standard_gamma_grad": (),
+    "where": (),
+    "trunc": ("trunc", "fix"),
+    "selu": (),
+    "celu": (),
+    "asin": ("asin", "arcsin"),
+    "acos": ("acos", "arccos"),
+    "atan": ("atan", "arctan"),
+    "atan2": ("atan2", "arctan2"),
+    "asinh": ("asinh", "arcsinh"),
+    "acosh": ("acosh", "arccosh"),
+    "atanh": ("atanh", "arctanh"),
+    "embedding": (),
+    "cat": (),
+    "stack": (),
+    "hstack": (),
+    "vstack": (),
+    "repeat": ("repeat",),
+    "constant_pad_nd": (),
+    "max": (),
+    "min": (),
+    "var_mean": (),
+    "std_mean": (),
+    "binary_cross_entropy_with_logits": (),
+    "layer_norm": (),
+    "rms_norm": (),
+    "view": ("view",),
+    "transpose": ("transpose", "swapaxes", "swapdims"),
+    "swapaxes": (),
+    "swapdims": (),
+    "movedim": ("movedim", "moveaxis"),
+    "expand": ("expand",),
+    "unfold": ("unfold",),
+}
+
+
+def methods_of(name: str) -> tuple[str, ...]:
+    """Tensor's methods made from an operator of the table."""
+    found = METHODS.get(name)
+    if found is None:
+        found = () if name in INTERNAL else (name,)
+    return found
