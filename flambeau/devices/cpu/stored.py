@@ -1,7 +1,7 @@
 """Elements in native text: types in memory and in registers, conversions between them.
 
 Keeps     float16 and bfloat16 are float32 in registers and rounded to nearest even when stored;
-          bool is a byte 0 or 1.
+          bool is a byte 0 or 1; complex elements are moved as one integer.
 Touches   base.dtypes, writer.
 Not here  conversions inside fused loops (codegen/llvm_convert.py), products (gemm/elements.py)."""
 
@@ -15,6 +15,7 @@ from flambeau.devices.cpu.writer import Writer
 _STORED: Final = {
     "bool": "i8", "uint8": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "float16": "half", "bfloat16": "i16", "float32": "float", "float64": "double",
+    "complex64": "i64", "complex128": "i128",
 }  # fmt: skip
 
 
@@ -81,6 +82,11 @@ def sum_of(w: Writer, element: dtype, left: str, right: str, lanes: int = 0) -> 
     kind = shaped(compute_type(element), lanes)
     if element.name == "bool":
         return w.let(f"or {kind} {left}, {right}")
+    if element.is_complex:
+        part = "float" if element.itemsize == 8 else "double"
+        parts = f"<{2 * max(lanes, 1)} x {part}>"
+        left, right = (w.let(f"bitcast {kind} {each} to {parts}") for each in (left, right))
+        return w.let(f"bitcast {parts} {w.let(f'fadd {parts} {left}, {right}')} to {kind}")
     word = "fadd" if element.is_floating_point else "add"
     left, right = widen(w, element, left, lanes), widen(w, element, right, lanes)
     return narrow(w, element, w.let(f"{word} {kind} {left}, {right}"), lanes)

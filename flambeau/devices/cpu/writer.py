@@ -14,7 +14,7 @@ from typing import Final
 
 # Bytes of a scalar type in memory.
 TYPE_BYTES: Final = {
-    "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8,
+    "i8": 1, "i16": 2, "i32": 4, "i64": 8, "i128": 16, "half": 2, "float": 4, "double": 8, "ptr": 8,
 }  # fmt: skip
 
 

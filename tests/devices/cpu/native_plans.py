@@ -45,6 +45,8 @@ def values(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
         return dice.random(shape) < 0.5
     if dtype == "bfloat16":
         return rounded_to_bfloat16(dice.standard_normal(shape).astype(np.float32))
+    if dtype.startswith("complex"):
+        return (dice.standard_normal(shape) + 1j * dice.standard_normal(shape)).astype(dtype)
     if dtype.startswith("float"):
         return dice.standard_normal(shape).astype(dtype)
     return dice.integers(0, 255, shape).astype(dtype)

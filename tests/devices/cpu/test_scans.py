@@ -90,3 +90,12 @@ def test_strides(strides: tuple[int, int], out_strides: tuple[int, int], dim: in
     x = values((50, 30), "float32")
     x = np.broadcast_to(x[:1], x.shape) if strides[0] == 0 else x
     _check(x, dim, "float32", False, strides, out_strides)
+
+
+def test_complex() -> None:
+    x = values((50, 6), "complex64")
+    out = Operand(np.zeros_like(x))
+    run_maker(scans.cumsum, [Operand(x)], [out], dim=0)
+    assert np.array_equal(out.view, np.cumsum(x, 0, np.complex128).astype(np.complex64))
+    with pytest.raises(NotImplementedError, match="complex64"):
+        run_maker(scans.cumprod, [Operand(x)], [out], dim=0)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import scatter
 from tests.devices.cpu.native_plans import (
     DTYPES,
@@ -47,7 +48,7 @@ def emulated(index, rows, target, dtype, adds, skipped=-1):  # type: ignore[no-u
 
 
 @pytest.mark.parametrize("adds", [True, False])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, "complex64", "complex128"])
 @pytest.mark.parametrize("n, size, columns", [(50, 7, 37), (3, 5, 1), (400, 30, 128)])
 def test_rows(n: int, size: int, columns: int, dtype: str, adds: bool) -> None:
     index = np.random.default_rng(n).integers(-2, size + 2, n)
@@ -124,6 +125,19 @@ def test_row_strides(
         scatter.add_rows, [Operand(index, (index_stride,)), Operand(rows, rows_strides)], [out]
     )
     assert np.array_equal(out.view, emulated(index, rows, target, "float32", True)[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "int8"])
+def test_vector_widths(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = np.random.default_rng(12).integers(0, 7, 90)
+    rows, target = values((90, 131), dtype, 1), values((7, 131), dtype, 2)
+    bits = []
+    for width in (128, 256, 512):
+        monkeypatch.setattr(CONFIG, "vector_bits", width)
+        out = Operand(target, dtype=dtype)
+        run_maker(scatter.add_rows, [Operand(index), Operand(rows, dtype=dtype)], [out])
+        bits.append(out.view.tobytes())
+    assert bits[0] == bits[1] == bits[2]
 
 
 def test_many_units() -> None:

@@ -32,7 +32,25 @@ def cumprod(reads: Sequence[Any], writes: Sequence[Any], dim: int) -> NativePlan
     return _scan(reads[0], writes[0], dim, True)
 
 
+class _Parts:
+    """A complex operand as its real and imaginary parts, in a last dimension."""
+
+    __slots__ = ("dtype", "shape", "strides")
+
+    def __init__(self, operand: Any) -> None:
+        self.dtype = operand.dtype.to_real()
+        self.shape = (*operand.shape, 2)
+        self.strides = (*[2 * stride for stride in operand.strides], 1)
+
+
 def _scan(source: Any, target: Any, dim: int, is_product: bool) -> NativePlan:
+    if source.dtype.is_complex:
+        if is_product:
+            raise NotImplementedError(
+                f"cumprod is not there for {source.dtype}: take it of logarithms, or of real "
+                "and imaginary parts."
+            )
+        source, target = _Parts(source), _Parts(target)
     n = source.shape[dim]
     outer = ordered(
         [
