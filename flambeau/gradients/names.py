@@ -18,6 +18,10 @@ _STEMS: Final = {
     "group_norm": "NativeGroupNorm", "dropout": "Mul", "log_softmax": "LogSoftmax",
     "conv1d": "Convolution", "conv2d": "Convolution", "conv3d": "Convolution",
     "reshape": "View", "flatten": "View", "broadcast_to": "Expand", "t": "T", "convert": "ToCopy",
+    "max_pool2d_with_indices": "MaxPool2DWithIndices", "avg_pool2d": "AvgPool2D",
+    "max_pool3d_with_indices": "MaxPool3DWithIndices", "avg_pool3d": "AvgPool3D",
+    "adaptive_max_pool2d": "AdaptiveMaxPool2D", "adaptive_max_pool3d": "AdaptiveMaxPool3D",
+    "adaptive_avg_pool2d": "AdaptiveAvgPool2D", "adaptive_avg_pool3d": "AdaptiveAvgPool3D",
     "concat": "Cat", "concatenate": "Cat", "clip": "Clamp", "copy": "Copy", "copy_": "Copy",
     "movedim": "Permute", "swapaxes": "Transpose", "addcmul": "Addcmul", "addmm": "Addmm",
 }  # fmt: skip
@@ -49,6 +53,8 @@ def _overload(operator: str, layouts: Sequence[Any], attributes: dict[str, Any])
         return 0 if everything else 1
     if operator in _FIRST:
         return 1 if attributes.get("dim") is None else 0
+    if operator == "squeeze":
+        return 0 if attributes.get("dim") is None else 1
     if operator == "pow":
         return 1 if len(layouts) > 1 and layouts[1] is not None else 0
     return 0

@@ -1,0 +1,1 @@
+"""Pools: the largest, or the mean, of windows."""

@@ -1,0 +1,157 @@
+"""Sizes of pools: windows that fit, and torch's errors about them.
+
+Keeps     plain ints.
+Touches   base.
+Not here  the operators (largest.py, average.py)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from flambeau.base.errors import helped
+from flambeau.base.layout import Layout
+
+Ints = tuple[int, ...]
+_COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
+
+
+def numbers(name: str, what: str, given: Any, count: int, default: Ints = ()) -> Ints:
+    """A number for each spatial dim; `default` where none are given."""
+    if isinstance(given, int):
+        return (given,) * count
+    made = tuple([int(each) for each in given or ()])
+    if len(made) == 1:
+        return made * count
+    if not made and default:
+        return default
+    if len(made) != count:
+        omitted = "either be omitted, " if default else "either "
+        raise RuntimeError(
+            f"{name}: {what} must {omitted}be a single int, or a tuple of {_COUNTS[count]}"
+        )
+    return made
+
+
+class Windows(NamedTuple):
+    """A checked pool: window of each dim and number of outputs."""
+
+    kernel: Ints
+    stride: Ints
+    padding: Ints
+    dilation: Ints
+    sizes: Ints
+
+    def in_three(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Kernel, stride, padding, dilation in three dims."""
+        lead = (1,) * (3 - len(self.kernel))
+        none = (0,) * len(lead)
+        return (
+            lead + self.kernel, lead + self.stride, none + self.padding, lead + self.dilation
+        )  # fmt: skip
+
+
+def _named(values: Ints) -> str:
+    names = ("dT", "dH", "dW")[3 - len(values) :]
+    return " ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
+
+
+def pooled(
+    name: str, input: Layout, count: int, kernel_size: Any, stride: Any, padding: Any,
+    dilation: Any, ceil_mode: bool,
+) -> Windows:  # fmt: skip
+    """Windows over the last `count` dims of a layout."""
+    kernel = numbers(name, "kernel_size", kernel_size, count)
+    stride = numbers(name, "stride", stride, count, kernel)
+    padding = numbers(name, "padding", padding, count)
+    dilation = numbers(name, "dilation", dilation, count)
+    check_dims(name, input, count)
+    if any(each == 0 for each in stride):
+        raise RuntimeError("stride should not be zero")
+    if any(each < 0 for each in stride):
+        raise RuntimeError(f"stride should be greater than zero, but got {_named(stride)}")
+    if any(each <= 0 for each in kernel):
+        raise RuntimeError(
+            f"kernel size should be greater than zero, but got {_named(kernel).replace('d', 'k')}"
+        )
+    if any(each <= 0 for each in dilation):
+        text = " ".join(
+            f"dilation{axis}: {each}"
+            for axis, each in zip("THW"[3 - count :], dilation, strict=True)
+        )
+        raise RuntimeError(f"dilation should be greater than zero, but got {text}")
+    spatial = input.shape[-count:]
+    sizes = tuple(
+        _outputs(*each, ceil_mode)
+        for each in zip(spatial, kernel, stride, padding, dilation, strict=True)
+    )
+    if any(size < 1 for size in sizes):
+        channels = input.shape[-count - 1]
+        given = "x".join(map(str, (channels, *spatial)))
+        made = "x".join(map(str, (channels, *(max(size, 0) for size in sizes))))
+        raise RuntimeError(
+            helped(
+                f"Given input size: ({given}). Calculated output size: ({made}). Output size is "
+                "too small",
+                fix="a smaller kernel, or padding",
+            )
+        )
+    return Windows(kernel, stride, padding, dilation, sizes)
+
+
+def _outputs(
+    size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+) -> int:
+    """Windows of one dim; the last one begins in the dim or the padding before it."""
+    if padding < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {padding}")
+    if padding > (dilation * (kernel - 1) + 1) // 2:
+        raise RuntimeError(
+            "pad should be at most half of effective kernel size, but got "
+            f"pad={padding}, kernel_size={kernel} and dilation={dilation}"
+        )
+    room = size + 2 * padding - dilation * (kernel - 1) - 1
+    outputs = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (outputs - 1) * stride >= size + padding:
+        outputs -= 1
+    return outputs
+
+
+def check_dims(name: str, input: Layout, count: int) -> None:
+    """Refuse what has no channels or no places."""
+    if input.ndim not in (count + 1, count + 2):
+        raise RuntimeError(
+            f"non-empty {count + 1}D or {count + 2}D (batch mode) tensor expected for input"
+        )
+    if 0 in input.shape[input.ndim - count - 1 :]:
+        raise RuntimeError(
+            f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch "
+            f"size for input, but got:{list(input.shape)}"
+        )
+
+
+def adaptive_sizes(name: str, input: Layout, count: int, output_size: Any) -> Ints:
+    """Outputs asked for; None: as many as there are places."""
+    given = (output_size,) * count if isinstance(output_size, int) else tuple(output_size)
+    given = given * count if len(given) == 1 else given
+    if len(given) != count:
+        raise RuntimeError(f"{name}: output_size must be {count}")
+    spatial = input.shape[-count:]
+    sizes = tuple(
+        size if each is None else int(each) for each, size in zip(given, spatial, strict=True)
+    )
+    if any(each < 0 for each in sizes):
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{', '.join(map(str, sizes))}}}"
+        )
+    if input.ndim not in (count + 1, count + 2):
+        raise RuntimeError(
+            f"{name}: Expected {count + 1}D or {count + 2}D tensor, but got {list(input.shape)}"
+        )
+    for dim in range(input.ndim - count - (0 if input.ndim == count + 1 else 1), input.ndim):
+        if input.shape[dim] == 0:
+            raise RuntimeError(
+                f"{name}: Expected input to have non-zero size for non-batch dimensions, but "
+                f"input has sizes {list(input.shape)} with dimension {dim} being empty"
+            )
+    return sizes
