@@ -79,12 +79,14 @@ class Pass:
         """Start with this cotangent of a root."""
         self._add(history, cotangent)
 
-    def _discover(self) -> list[Node]:
+    def _discover(self, natively: Callable[..., None] | None) -> list[Node]:
         """Every node below the roots, youngest first; counts the consumers of leaves."""
         waiting = self.waiting
         order: list[Node] = []
         seen = {node for node in self.arrived if node.__class__ is not AccumulateGrad}
         stack = list(seen)
+        if natively is not None:
+            natively(stack, seen, waiting, order)
         while stack:
             node = stack.pop()
             order.append(node)
@@ -136,7 +138,8 @@ class Pass:
         site_before = recorder.site
         entered = False
         try:
-            order = self._discover()
+            discover, walk = RUNTIME.native_walk() or (None, None)
+            order = self._discover(discover)
             targets = self.targets
             needed = None if targets is None else self._needed(order, targets)
             if needed is not None:
@@ -147,9 +150,8 @@ class Pass:
                 if leaf not in self.waiting:
                     self._finish_leaf(leaf)
             order.reverse()
-            walk = RUNTIME.native_walk() if targets is None else None
             while order:
-                if walk is not None and not anomaly.is_enabled():
+                if walk is not None and targets is None and not anomaly.is_enabled():
                     self._walk(walk, order, recorder)
                     if not order:
                         break

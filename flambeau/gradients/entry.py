@@ -98,6 +98,8 @@ def _gradient(index: int, output: Any, grad: Any) -> Any:
 
 
 def _ones(output: Any, layout: Any) -> Any:
+    if layout.n_elements == 1 and layout.dtype.category == 2:
+        return RUNTIME.ones(layout)
     if layout.n_elements != 1:
         raise RuntimeError(
             helped(
@@ -106,12 +108,9 @@ def _ones(output: Any, layout: Any) -> Any:
                 fix="reduce it (y.sum().backward()), or say y.backward(gradient)",
             )
         )
-    if layout.dtype.category != 2:
-        raise RuntimeError(
-            "grad can be implicitly created only for real scalar outputs but got "
-            f"{layout.dtype}"
-        )
-    return RUNTIME.functions.ones(layout.shape, dtype=layout.dtype, device=layout.device)
+    raise RuntimeError(
+        f"grad can be implicitly created only for real scalar outputs but got {layout.dtype}"
+    )
 
 
 def _roots(outputs: Sequence[Any], given: Any) -> list[tuple[Any, Any]]:
@@ -157,6 +156,16 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    if grad_tensors is None and inputs is None and isinstance(tensors, RUNTIME.tensor):
+        # What nearly every call is: loss.backward().
+        own = history(tensors)
+        if own is not None:
+            run_backward(
+                ((own, _ones(tensors, tensors._layout)),),
+                keep_graph=create_graph if retain_graph is None else retain_graph,
+                create_graph=create_graph,
+            )
+            return
     outputs = _as_tuple(tensors)
     places = None
     if inputs is not None:

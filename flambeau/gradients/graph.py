@@ -200,6 +200,12 @@ class OperatorNode(Node):
         """torch's class name, from the operator and the form it was called in."""
         return names.node_name(self.plan.operator.name, self.layouts, self.attributes)
 
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """(node, output index) for each operand that torch's overload has an edge for."""
+        count = names.n_edges(self.plan.operator.name, self.layouts)
+        return super().next_functions[:count]
+
     def __getattr__(self, name: str) -> Any:
         """`_saved_self`, `_saved_result` and the like, by torch's or flambeau's names."""
         if name.startswith("_saved_"):
@@ -302,6 +308,20 @@ def conformed(cotangent: Any, layout: Any, node: Node, index: int) -> Any:
 def summed_to(cotangent: Any, shape: tuple[int, ...], node: Node, index: int) -> Any:
     """Sum over the dims that broadcasting added or stretched."""
     have = cotangent._layout.shape
+    dims, keeps, reshapes = _SUMS.get((have, shape)) or _learn_sum(have, shape, node, index)
+    if dims:
+        cotangent = RUNTIME.functions.sum(cotangent, dims, keepdim=keeps)
+    return cotangent.reshape(shape) if reshapes else cotangent
+
+
+MAX_SUMS: Final = 4096
+# (shape, wanted shape) -> dims to sum over, whether they are kept, whether a reshape follows.
+_SUMS: Final[dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], bool, bool]]] = {}
+
+
+def _learn_sum(
+    have: tuple[int, ...], shape: tuple[int, ...], node: Node, index: int
+) -> tuple[tuple[int, ...], bool, bool]:
     lead = len(have) - len(shape)
     fits = lead >= 0 and all(
         want in (1, size) for want, size in zip(shape, have[lead:], strict=True)
@@ -318,5 +338,8 @@ def summed_to(cotangent: Any, shape: tuple[int, ...], node: Node, index: int) ->
         lead + dim for dim, want in enumerate(shape) if want == 1 and have[lead + dim] != 1
     ]
     dims = (*range(lead), *stretched)
-    total = RUNTIME.functions.sum(cotangent, dims, keepdim=True) if dims else cotangent
-    return total.reshape(shape) if lead else total
+    found = dims, bool(stretched), bool(lead and (stretched or not dims))
+    if len(_SUMS) >= MAX_SUMS:
+        _SUMS.clear()
+    _SUMS[have, shape] = found
+    return found

@@ -24,11 +24,14 @@ _STEMS: Final = {
     "adaptive_avg_pool2d": "AdaptiveAvgPool2D", "adaptive_avg_pool3d": "AdaptiveAvgPool3D",
     "concat": "Cat", "concatenate": "Cat", "clip": "Clamp", "copy": "Copy", "copy_": "Copy",
     "movedim": "Permute", "swapaxes": "Transpose", "addcmul": "Addcmul", "addmm": "Addmm",
+    "norm": "LinalgVectorNorm", "vector_norm": "LinalgVectorNorm", "outer": "Mul",
+    "contiguous_copy": "Clone", "_unsafe_view": "UnsafeView", "max_dim": "Max", "min_dim": "Min",
 }  # fmt: skip
 # Operators whose torch overload for given dims is number 1.
-_BY_DIM: Final = {"sum", "mean", "any", "all", "prod", "norm"}
-_ALWAYS: Final = {"logsumexp": "0", "nll_loss": "0"}
-_FIRST: Final = {"max", "min", "median"}  # with dim 0, over everything 1
+_BY_DIM: Final = {"sum", "mean", "any", "all", "prod"}
+_FIRST: Final = {"max", "min", "median"}  # over everything; max_dim and its like are number 0
+# Operators whose overload for a number has no edge for it.
+_SCALARS: Final = {"pow", "rsub", "remainder", "fmod", "masked_fill"}
 
 
 def node_name(operator: str, layouts: Sequence[Any], attributes: dict[str, Any]) -> str:
@@ -52,12 +55,24 @@ def _overload(operator: str, layouts: Sequence[Any], attributes: dict[str, Any])
         )  # fmt: skip
         return 0 if everything else 1
     if operator in _FIRST:
-        return 1 if attributes.get("dim") is None else 0
+        return 1
     if operator == "squeeze":
         return 0 if attributes.get("dim") is None else 1
+    if operator == "squeeze":
+        dim = attributes.get("dim")
+        return 0 if dim is None else 2 if isinstance(dim, tuple) else 1
     if operator == "pow":
         return 1 if len(layouts) > 1 and layouts[1] is not None else 0
+    if operator == "rsub":
+        return 0 if len(layouts) > 1 and layouts[1] is not None else 1
     return 0
+
+
+def n_edges(operator: str, layouts: Sequence[Any]) -> int:
+    """How many edges torch's node has: for some operators none for a number."""
+    if operator in _SCALARS and len(layouts) > 1 and layouts[-1] is None:
+        return len(layouts) - 1
+    return len(layouts)
 
 
 def _product_name(layouts: Sequence[Any]) -> str:

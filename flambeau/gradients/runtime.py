@@ -44,11 +44,15 @@ class Runtime:
     # From modes, which cannot be imported by saved and members since it imports saved.
     set_mode: Callable[[bool], bool]
     is_inference_mode: Callable[[], bool]
+    # Records a fresh tensor by the name of an operator and its layout.
+    fill: Callable[[str, Any], Any]
 
     def __init__(self) -> None:
-        # The native walk over ordinary nodes, or None; asked for once a pass. And what it wants of
-        # a plan: an address, 0 where the plan is not ordinary.
-        self.native_walk: Callable[[], Callable[..., bool] | None] = _no_walk
+        # Native code that finds a pass's nodes and that runs the ordinary ones, or None; asked for
+        # once a pass. And what it wants of a plan: an address, 0 where the plan is not ordinary.
+        self.native_walk: Callable[[], tuple[Callable[..., None], Callable[..., bool]] | None] = (
+            _no_walk
+        )
         self.native_program: Callable[[Any], int] = _no_program
         self.describe: Callable[[Any], str] = _nowhere
         self.engine_references: Callable[[Any], int] = _segment_references
@@ -76,6 +80,12 @@ class Runtime:
             self.engine_references = engine_references
         if describe is not None:
             self.describe = lambda site: "" if site is None else describe(site)
+
+    def ones(self, layout: Any) -> Any:
+        """A fresh tensor of ones: what a pass starts with."""
+        if layout.is_contiguous:
+            return self.fill("ones", layout)
+        return self.functions.ones(layout.shape, dtype=layout.dtype, device=layout.device)
 
     def alias(self, tensor: Any) -> Any:
         """Another Tensor on the same storage, layout and versions, without history."""

@@ -25,7 +25,7 @@ def backward(
     inputs        add to the .grad of these alone
     """
     given = None if gradient is None else (gradient,)
-    entry.backward((self,), given, retain_graph, create_graph, inputs=inputs)
+    entry.backward(self, given, retain_graph, create_graph, inputs=inputs)
 
 
 def detach(self: Any) -> Any:

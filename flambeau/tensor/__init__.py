@@ -9,6 +9,7 @@ from flambeau.engine.view import UNPLACED
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.tensor import functions, methods
 from flambeau.tensor.native import callables
+from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Size, Tensor, new_tensor
 
 __all__ = ["Size", "Tensor", "functions"]
@@ -32,6 +33,7 @@ def _snapshot(view: Tensor) -> Tensor:
 external.install(_snapshot)
 RUNTIME.install(Tensor, functions, callsite.describe)
 RUNTIME.new = object.__new__
+RUNTIME.fill = fills.recorded
 RUNTIME.native_walk = callables.walk
 RUNTIME.native_program = callables.program
 methods.install()

@@ -349,30 +349,35 @@ class Binding:
         names = [parameter.name for parameter in self.parameters]
         index_bounds.follow(self.name, dict(zip(names, call.values, strict=True)), result)
 
-    def check_bounds(self, call: Call) -> None:
-        """Raise the operator's error for index values outside their range, at this line."""
-        from flambeau.tensor import index_bounds
-
+    def bounds_of(self, call: Call) -> tuple[list[Any], int | None]:
+        """Where index values of calls with these layouts and attributes have to lie, and the one
+        that is ignored."""
         seen: dict[str, Any] = {}
-        tensors: dict[str, Tensor] = {}
         for parameter, value in zip(self.parameters, call.values, strict=True):
             name = parameter.name
             if parameter.kind == "attribute":
                 seen[name] = _hashable(value)
             elif parameter.kind == "Tensors":
                 seen[name] = tuple([each._layout for each in value])
-                tensors.update({f"{name}.{n}": each for n, each in enumerate(value)})
-            elif isinstance(value, Tensor):
-                seen[name] = value._layout
-                tensors[name] = value
             else:
-                seen[name] = value
-        for name, low, high, error in self.operator.bounds(**seen):
+                seen[name] = value._layout if isinstance(value, Tensor) else value
+        return self.operator.bounds(**seen), seen.get("ignore_index")
+
+    def check_bounds(self, call: Call) -> None:
+        """Raise the operator's error for index values outside their range, at this line."""
+        from flambeau.tensor import index_bounds
+
+        tensors: dict[str, Tensor] = {}
+        for parameter, value in zip(self.parameters, call.values, strict=True):
+            if parameter.kind == "Tensors":
+                tensors.update({f"{parameter.name}.{n}": each for n, each in enumerate(value)})
+            elif isinstance(value, Tensor):
+                tensors[parameter.name] = value
+        bounds, ignored = self.bounds_of(call)
+        for name, low, high, error in bounds:
             index = tensors.get(name)
             if index is not None:
-                found = index_bounds.first_outside(
-                    index, low, high, seen.get("ignore_index")
-                )
+                found = index_bounds.first_outside(index, low, high, ignored)
                 if found is not None:
                     raise error(found)
 

@@ -225,7 +225,8 @@ def function_of(binding: Binding) -> Callable[..., Any]:
     parameters = binding.parameters
     operands = [p for p in parameters if p.kind != "attribute"]
     required = [p for p in parameters if p.default is ABSENT]
-    special = binding.is_view or binding.operator.updates or binding.operator.returns
+    operator = binding.operator
+    special = binding.is_view or operator.updates or operator.returns or binding.has_bounds
     made: Callable[..., Any]
     if special or required != list(parameters[: len(required)]):
         made = general(binding)

@@ -173,16 +173,18 @@ class GeneralWays:
             for parameter, value in zip(binding.parameters, call.values, strict=True)
             if _ROW_KINDS.get(parameter.kind) == general_text.IS_TENSOR
         ])  # fmt: skip
+        check = _bounds_check(binding, call) if binding.has_bounds else None
         words = (ctypes.c_uint64 * len(WAY))()
         way = {
             "signature": id(signature), "layout": id(signature.out_layout),
             "attributes": id(signature.attributes), "layouts": id(layouts),
-            "numbers": len(call.numbers), "flags": _flags(binding, signature) & GRADIENT,
+            "check": 0 if check is None else id(check),
+            "flags": _flags(binding, signature) & GRADIENT,
         }  # fmt: skip
         for name, word in way.items():
             words[WAY[name] // 8] = word
         address = _Address(ctypes.addressof(words))
-        address.held = (words, signature, layouts)
+        address.held = (words, signature, layouts, check)
         self.found[key] = address
 
     def _is_plain(self, call: Any, signature: Any) -> bool:
@@ -292,6 +294,35 @@ def _general_attach(native: Library, binding: Binding) -> Any:
     return attach
 
 
+def _bounds_check(binding: Binding, call: Any) -> Callable[..., None]:
+    """Binding.check_bounds for calls of this key, over their tensors in order."""
+    from flambeau.tensor import index_bounds
+
+    checks: list[tuple[int, int, int, Any]] = []
+    places: dict[str, int] = {}
+    position = 0
+    for parameter, value in zip(binding.parameters, call.values, strict=True):
+        if parameter.kind == "Tensors":
+            for number in range(len(value)):
+                places[f"{parameter.name}.{number}"] = position
+                position += 1
+        elif isinstance(value, Tensor):
+            places[parameter.name] = position
+            position += 1
+    bounds, ignored = binding.bounds_of(call)
+    for name, low, high, error in bounds:
+        if name in places:
+            checks.append((places[name], low, high, error))
+
+    def check(*tensors: Tensor) -> None:
+        for place, low, high, error in checks:
+            found = index_bounds.first_outside(tensors[place], low, high, ignored)
+            if found is not None:
+                raise error(found)
+
+    return check
+
+
 def _general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
     """What general_text makes of these values for a key, or None."""
     key: list[Any] = []
@@ -325,7 +356,7 @@ def general(binding: Binding, function: Function) -> Function:
     """The native form of an operator with one fresh result and any parameters."""
     native = library()
     operator, parameters = binding.operator, binding.parameters
-    if native is None or binding.is_view or binding.has_bounds or operator.updates:
+    if native is None or binding.is_view or operator.updates:
         return function
     if operator.returns or len(parameters) > general_text.MAXIMUM_PARAMETERS - 2:
         return function

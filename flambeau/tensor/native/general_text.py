@@ -32,7 +32,7 @@ MAXIMUM_PARAMETERS: Final = 16
 MAXIMUM_TENSORS: Final = 64
 IS_ATTRIBUTE, IS_TENSOR, IS_NUMBER, IS_SEQUENCE = range(4)
 # A way: what a key leads to.
-WAY: Final = words("signature layout attributes layouts numbers flags")
+WAY: Final = words("signature layout attributes layouts check flags")
 
 
 class Arguments:
@@ -94,7 +94,17 @@ def general_text(name: str, o: Offsets) -> str:
     dictionary = w.load("%self", CALLABLE["cache"])
     found = w.call("PyDict_GetItemWithError", dictionary, w.load(s.key))
     w.needs(found, "surprise")
+    # The number keeps alive what it points at: Python may run below, and the dictionary change.
+    found_place = w.owner("found_way")
+    w.store(w.held(found), found_place)
     way = w.new(f"inttoptr i64 {w.call('PyLong_AsSsize_t', found)} to ptr")
+    check = w.load(way, WAY["check"])
+    w.branch(w.is_null(check), "checked", "check")
+    w.label("check")
+    count = w.load(s.n_tensors, 0, "i64")
+    told = w.call("PyObject_Vectorcall", check, s.tensors, count, "null")
+    w.call("Py_DecRef", w.needs(told, "failed"))
+    w.label("checked")
     _record(w, o, s, way)
     w.label("surprise")
     w.call("PyErr_Clear")

@@ -42,6 +42,8 @@ FUNCTIONS: Final = {
     "PyObject_VectorcallMethod": ("ptr", "ptr, ptr, i64, ptr"),
     "PySequence_List": ("ptr", "ptr"),
     "PySequence_Tuple": ("ptr", "ptr"),
+    "PySet_Add": ("i32", "ptr, ptr"),
+    "PySet_Contains": ("i32", "ptr, ptr"),
     "PyThreadState_Get": ("ptr", ""),
     "PyThreadState_GetID": ("i64", "ptr"),
     "PyTuple_GetItem": ("ptr", "ptr, i64"),
