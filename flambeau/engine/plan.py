@@ -7,6 +7,7 @@ Not here  the cache of plans and the run itself (run.py), recording (stream.py).
 
 from __future__ import annotations
 
+import math
 import struct
 from array import array
 from bisect import insort
@@ -20,7 +21,7 @@ from flambeau.devices.cpu import features, jit
 from flambeau.devices.cpu.steps import At
 from flambeau.engine.fuse import Fused, Instance, NativeCall, fuse
 from flambeau.engine.signature import Signature
-from flambeau.engine.statement import Native
+from flambeau.engine.statement import Loop, Native
 from flambeau.engine.states import LoopUnit
 
 if TYPE_CHECKING:
@@ -174,7 +175,16 @@ class _Planner:
                 if storage_of[references[r]] in needed:
                     for source in statement.sources:
                         needed.add(storage_of[references[source]])
-                    live.append(Instance(statement, record, references, first_number))
+                    if isinstance(statement, Loop) and statement.overlaps(references, storage_of):
+                        # Read first, then write: through memory between the two.
+                        count = math.prod(statement.kept)
+                        slot = self.new_temporary(count, statement.write.dtype)
+                        first, second = statement.apart(len(references))
+                        own = [*references, slot]
+                        live.append(Instance(second, record, own, first_number))
+                        live.append(Instance(first, record, own, first_number))
+                    else:
+                        live.append(Instance(statement, record, references, first_number))
                     break
 
     def new_temporary(self, count: int, element: dtype) -> int:

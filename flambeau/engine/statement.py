@@ -7,12 +7,12 @@ Not here  making statements from operators (lower.py), choosing which share a ke
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from flambeau.base.dtypes import dtype
-from flambeau.codegen.vocabulary import Expression
+from flambeau.codegen.vocabulary import Expression, expression
 
 
 class Place:
@@ -78,12 +78,14 @@ class Loop:
                no inner kept dimension means the sum is over last axes
     sources, results     references read and written
     size       iterations
+    kept       sizes of the dimensions that are written
     is_empty   writes no element
+    parts      the same loop in two, by the number of the memory between them
     """
 
     __slots__ = (
-        "domain", "expression", "is_columns", "is_empty", "n_outer", "n_reduced", "numbers",
-        "reads", "reduction", "results", "size", "sources", "write",
+        "domain", "expression", "is_columns", "is_empty", "kept", "n_outer", "n_reduced", "numbers",
+        "parts", "reads", "reduction", "results", "size", "sources", "write",
     )  # fmt: skip
 
     def __init__(
@@ -113,7 +115,50 @@ class Loop:
         for size in domain:
             self.size *= size
         kept = domain[:n_outer] + domain[n_outer + n_reduced :]
-        self.is_empty = 0 in (domain if reduction is None else kept)
+        self.kept = domain if reduction is None else kept
+        self.is_empty = 0 in self.kept
+        self.parts: dict[int, tuple[Loop, Loop]] = {}
+
+    def overlaps(self, references: list[int], storage_of: Sequence[int]) -> bool:
+        """Whether it reads what it writes through another access: another iteration's element."""
+        target = self.write
+        slot = references[target.reference]
+        storage = storage_of[slot]
+        for place in self.reads:
+            if storage_of[references[place.reference]] == storage:
+                same = references[place.reference] == slot and place.index is None
+                if not same or place.offset != target.offset or place.strides != target.strides:
+                    return True
+        return False
+
+    def apart(self, temporary: int) -> tuple[Loop, Loop]:
+        """The same in two: into memory of its own, named `temporary`, and from there."""
+        found = self.parts.get(temporary)
+        if found is None:
+            found = self.parts[temporary] = self._apart(temporary)
+        return found
+
+    def _apart(self, temporary: int) -> tuple[Loop, Loop]:
+        target = self.write
+        strides: list[int] = []
+        step = 1
+        for size in reversed(self.kept):
+            strides.insert(0, step)
+            step *= size
+        first = Loop(
+            self.domain, self.reads, self.numbers, self.expression,
+            Place(temporary, tuple(strides), 0, target.dtype), self.reduction,
+            self.n_outer, self.n_reduced, self.is_columns,
+        )  # fmt: skip
+        wide = [n for n, size in enumerate(self.kept) if size != 1]
+        packed = Place(temporary, tuple([strides[n] for n in wide]), 0, target.dtype)
+        written = tuple([target.strides[n] for n in wide])
+        second = Loop(
+            tuple([self.kept[n] for n in wide]), (packed,), (),
+            expression("load", (), target.dtype, 0),
+            Place(target.reference, written, target.offset, target.dtype),
+        )  # fmt: skip
+        return first, second
 
     def __repr__(self) -> str:
         kind = self.reduction or "map"

@@ -254,7 +254,8 @@ def copy_into(target: Tensor, source: Tensor) -> None:
     if source._storage is target._storage and source._layout.n_elements:
         from flambeau.tensor import inplace
 
-        inplace.check_overlap(target, (source,))
+        if source._layout.shape == target._layout.shape:  # a broadcast one reads before it writes
+            inplace.check_overlap(target, (source,))
         source = functions.clone(source)  # read first, then write
     target.copy_(source)
 

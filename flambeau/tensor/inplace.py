@@ -7,7 +7,7 @@ Not here  the closures of fresh results (closures.py), x[...] = y (indexing)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base.devices import META
 from flambeau.base.errors import helped
@@ -40,7 +40,7 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
     if signature is None:
         signature = _inplace_signature(binding, call, target._layout)
         binding.signatures[key] = signature
-    check_overlap(target, call.tensors[1:])
+    check_overlap(target, call.tensors[1:], binding.name)
     if binding.has_bounds:
         binding.check_bounds(call)
     operands = operands_of(binding, call)
@@ -107,14 +107,26 @@ def check_writable(target: Layout) -> None:
             raise RuntimeError(OVERLAP_INTERNAL)
 
 
-def check_overlap(target: Tensor, sources: Any) -> None:
+# These write elsewhere than they read: not even the very same memory will do.
+_APART: Final = frozenset(
+    ("gather", "index_add", "index_copy", "index_put", "index_reduce", "index_select", "put",
+     "scatter", "scatter_add", "scatter_reduce", "take")
+)  # fmt: skip
+# The value of these is one number, read before anything is written.
+_OF_NUMBERS: Final = frozenset(("fill", "index_fill", "masked_fill"))
+
+
+def check_overlap(target: Tensor, sources: Any, name: str = "copy") -> None:
     """Refuse sources that share part of the target's memory (torch's rule: not all, not none)."""
     storage = target._storage
+    is_apart = name in _APART
     for source in sources:
-        if source._storage is not storage or source is target:
+        if source._storage is not storage or (source is target and not is_apart):
+            continue
+        if name in _OF_NUMBERS and not source._layout.shape:
             continue
         mine, other = target._layout, source._layout
-        if mine is other and target._offset == source._offset:
+        if mine is other and target._offset == source._offset and not is_apart:
             continue
         if not (mine.is_dense and other.is_dense):
             continue
@@ -123,7 +135,8 @@ def check_overlap(target: Tensor, sources: Any) -> None:
         other_low = (source._offset + other.low) * other.itemsize
         other_high = other_low + other.span * other.itemsize
         if low < other_high and other_low < high and mine.n_elements and other.n_elements:
-            if (low, high) == (other_low, other_high) and mine.strides == other.strides:
+            is_same = (low, high) == (other_low, other_high) and mine.strides == other.strides
+            if is_same and not is_apart:
                 continue
             raise RuntimeError(OVERLAP_PARTIAL)
 
@@ -186,7 +199,7 @@ def call_out(
     key = ("out", *call.key, *[each._layout for each in outs])
     signature = binding.signatures.setdefault(key, signature)
     for each in outs:
-        check_overlap(each, call.tensors)
+        check_overlap(each, call.tensors, binding.name)
     if binding.has_bounds:
         binding.check_bounds(call)
     site = stream.LOCAL.stream.site or callsite.site()
