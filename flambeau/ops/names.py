@@ -92,8 +92,8 @@ FILES: Final = _table({
         "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward"
     ),
     "views.movement": (
-        "view reshape flatten ravel unflatten transpose swapaxes swapdims t permute movedim "
-        "squeeze unsqueeze expand broadcast_to detach alias"
+        "view _unsafe_view reshape flatten ravel unflatten transpose swapaxes swapdims t "
+        "permute movedim squeeze unsqueeze expand broadcast_to detach alias"
     ),
     "views.parts": "slice narrow select diagonal unfold as_strided",
     "views.splitting": "split chunk tensor_split unbind",
@@ -248,6 +248,7 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
     "layer_norm": (),
     "rms_norm": (),
     "view": ("view",),
+    "_unsafe_view": (),
     "transpose": ("transpose", "swapaxes", "swapdims"),
     "swapaxes": (),
     "swapdims": (),

@@ -99,7 +99,7 @@ def reshape(self: Tensor, *shape: Any) -> Tensor:
         if "view size is not compatible" not in str(error):
             raise
     copied: Tensor = functions.contiguous_copy(self)
-    return functions.view(copied, tuple(wanted))  # type: ignore[no-any-return]
+    return functions._unsafe_view(copied, tuple(wanted))  # type: ignore[no-any-return]
 
 
 def data_ptr(self: Tensor) -> int:
