@@ -33,7 +33,8 @@ _RADIX_LONG: Final = 11
 class _Rows:
     """Rows to sort: strides in bytes; outer dimensions (size, source, values, indices)."""
 
-    def __init__(self, source: Any, values: Any, indices: Any, dim: int) -> None:
+    def __init__(self, source: Any, values: Any, indices: Any, dim: int, wanted: str) -> None:
+        self.wanted = Results(wanted != "indices", wanted != "values")
         size = source.dtype.itemsize
         widths = (size, size, 8)
         operands = (source, values, indices)
@@ -50,9 +51,11 @@ class _Rows:
 
     def words(self, places: int, area: int, offsets: Sequence[int] = (0, 0, 0)) -> list[int | At]:
         """Words that every kernel of the family takes first."""
+        values = At("write", 0, offsets[1]) if self.wanted.values else 0
+        indices = At("write", 1, offsets[2]) if self.wanted.indices else 0
         return [
-            At("read", 0, offsets[0]), At("write", 0, offsets[1]), At("write", 1, offsets[2]),
-            self.n, self.n_results, *self.steps, places, area,
+            At("read", 0, offsets[0]), values, indices, self.n, self.n_results, *self.steps,
+            places, area,
         ]  # fmt: skip
 
     def offsets(self, number: int) -> list[int]:
@@ -71,8 +74,8 @@ def sort(
     """(values, indices) of input sorted along `dim`, stable, NaN as the largest.
 
     wanted  "both", "values" or "indices": the other one is left alone"""
-    rows = _Rows(reads[0], writes[0], writes[1], dim)
-    return _sorted(reads[0].dtype, rows, descending, wanted)
+    rows = _Rows(reads[0], writes[0], writes[1], dim, wanted)
+    return _sorted(reads[0].dtype, rows, descending)
 
 
 def topk(
@@ -81,17 +84,17 @@ def topk(
 ) -> NativePlan:  # fmt: skip
     """(values, indices) of the k largest or smallest along `dim`, in order; of equal ones the
     first come first."""
-    rows = _Rows(reads[0], writes[0], writes[1], dim)
+    rows = _Rows(reads[0], writes[0], writes[1], dim, wanted)
     n, element = rows.n, reads[0].dtype
     if rows.count and 0 < k <= n // _MANY and n > rows_text.SHORT and n < 1 << 32:
-        return _selected(_records(element, largest, n), rows, wanted)
-    return _sorted(element, rows, largest, wanted)
+        return _selected(_records(element, largest, n), rows)
+    return _sorted(element, rows, largest)
 
 
-def _selected(records: Records, rows: _Rows, wanted: str) -> NativePlan:
+def _selected(records: Records, rows: _Rows) -> NativePlan:
     """Candidates of chunks of rows, then of whole rows."""
     records = replace(records, radix=_RADIX)
-    n, k, results = rows.n, rows.n_results, _results(wanted)
+    n, k, results = rows.n, rows.n_results, rows.wanted
     threads = CONFIG.threads or features.usable_cores()
     least = max(_LONG // 4, 8 * k)
     missing = -(-2 * threads // rows.count) if threads > 1 else 1
@@ -130,15 +133,11 @@ def _records(element: Any, descending: bool, n: int) -> Records:
     return Records(element, descending, "i32" if n < 1 << 32 else "i64", radix)
 
 
-def _results(wanted: str) -> Results:
-    return Results(wanted != "indices", wanted != "values")
-
-
-def _sorted(element: Any, rows: _Rows, descending: bool, wanted: str) -> NativePlan:
+def _sorted(element: Any, rows: _Rows, descending: bool) -> NativePlan:
     n = rows.n
     if not n * rows.count * rows.n_results:
         return NativePlan(())
-    records, results = _records(element, descending, n), _results(wanted)
+    records, results = _records(element, descending, n), rows.wanted
     threads = CONFIG.threads or features.usable_cores()
     if n >= _LONG and rows.count < threads:
         return _long_rows(records, results, rows, threads)
