@@ -401,8 +401,10 @@ class Linear(Operator):
             )
         into_weight = None
         if needs[1]:
-            columns = grad.reshape(-1, grad.shape[-1]).t()
-            into_weight = columns.mm(input.reshape(-1, input.shape[-1]))
+            rows = grad, input
+            if grad.ndim != 2:
+                rows = grad.reshape(-1, grad.shape[-1]), input.reshape(-1, input.shape[-1])
+            into_weight = rows[0].t().mm(rows[1])
         return grad.matmul(weight) if needs[0] else None, into_weight, into_bias
 
     def samples(self, s: Any) -> list[Any]:

@@ -97,8 +97,8 @@ class Subtract(Elementwise):
     def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
         return scaled_sum(k, input, other, -alpha if alpha == 1 else k.neg(alpha))
 
-    def vjp(self, t: Any, grad: Any, alpha: Any) -> Any:
-        return grad, times(grad, -alpha)
+    def vjp(self, t: Any, grad: Any, alpha: Any, needs: Any) -> Any:
+        return grad, times(grad, -alpha) if needs[1] else None
 
 
 @operator("rsub")
@@ -110,8 +110,8 @@ class ReverseSubtract(Subtract):
     def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
         return scaled_sum(k, other, input, -alpha if alpha == 1 else k.neg(alpha))
 
-    def vjp(self, t: Any, grad: Any, alpha: Any) -> Any:
-        return times(grad, -alpha), grad
+    def vjp(self, t: Any, grad: Any, alpha: Any, needs: Any) -> Any:
+        return times(grad, -alpha) if needs[0] else None, grad
 
 
 @operator("mul", methods=("mul", "multiply"), aliases=("multiply",))

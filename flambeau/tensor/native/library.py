@@ -25,6 +25,7 @@ from flambeau.engine.stream import LOCAL, Stream
 from flambeau.engine.view import UNPLACED, Place, View
 from flambeau.gradients import graph
 from flambeau.gradients.graph import Node, OperatorNode
+from flambeau.gradients.inplace import NO_GRAD
 from flambeau.gradients.plan import (
     ATTRIBUTE,
     GRAD,
@@ -106,7 +107,7 @@ class Library:
             "dtype": dtype, "creation": "_creation", "dim": "dim", "index": "index",
              "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
             "conformed": graph.conformed, "output": graph.Output, "leaf": graph.AccumulateGrad,
-            "as_edges": "as_edges", "one": 1,
+            "as_edges": "as_edges", "one": 1, "no_grad": NO_GRAD,
         }  # fmt: skip
         for name, value in values.items():
             self.table[TABLE[name] // 8] = self.keep(value)

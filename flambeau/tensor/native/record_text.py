@@ -29,7 +29,7 @@ CALLABLE: Final = words(
 )
 TABLE: Final = words(
     "tensor storage place node local zero empty stream touch versions rebased version learn late thread "
-    "current codes sites special sequence dtype creation dim index nothing own unplaced conformed output leaf as_edges one"
+    "current codes sites special sequence dtype creation dim index nothing own unplaced conformed output leaf as_edges one no_grad"
 )
 ENTRY: Final = words("left right value signature layout attributes layouts flags")
 ENTRY_BYTES: Final = 64

@@ -52,7 +52,7 @@ def make_view_text(o: Offsets) -> str:
 
 def plain_family_text(o: Offsets) -> str:
     """@plain_family(table, stream, source): 0 where a view gets no history, 1 where it gets one
-    through its source, -1 where Python has to look."""
+    through its source, 2 where it is marked as made in no_grad mode, -1 where Python has to look."""
     w = Writer("define internal i32 @plain_family(ptr %table, ptr %stream, ptr %source)")
     base = w.load("%source", o["Tensor._base"])
     own = w.load("%source", o["Tensor._autograd"])
@@ -64,7 +64,9 @@ def plain_family_text(o: Offsets) -> str:
     w.label("maybe")
     w.branch(w.same(w.load("%stream", o["Stream.grad_enabled"]), TRUE), "enabled", "disabled")
     w.label("disabled")
-    w.branch(has_none, "no", "python")
+    w.branch(has_none, "no", "marked")
+    w.label("marked")
+    w.returns("i32 2")
     w.label("enabled")
     edge = w.needs(w.local("ptr @history(ptr %table, ptr %source)"), "python")
     creation = w.call("PyObject_GetAttr", "%source", w.load("%table", TABLE["creation"]))
@@ -92,7 +94,13 @@ def _with_history(
     """Give a view its node where it gets one, and return it."""
     site_place = w.owner("site")
     told_place = w.place("told_site")
-    w.branch(w.new(f"icmp eq i32 {history}, 0"), "done", "attach")
+    w.branch(w.new(f"icmp eq i32 {history}, 0"), "done", "some_history")
+    w.label("some_history")
+    w.branch(w.new(f"icmp eq i32 {history}, 2"), "mark", "attach")
+    w.label("mark")
+    name, no_grad = w.load("%table", TABLE["creation"]), w.load("%table", TABLE["no_grad"])
+    status = w.call("PyObject_SetAttr", w.load(out_place), name, no_grad)
+    w.branch(w.new(f"icmp eq i32 {status}, 0"), "done", "failed")
     w.label("attach")
     told = w.load("%stream", o["Stream.site"])
     w.store(told, told_place)
@@ -194,7 +202,7 @@ def getitem_text(name: str, o: Offsets) -> str:
     further = w.new(f"mul i64 {at}, {stride}")
     made = w.local(f"ptr @make_view(ptr %table, ptr {source}, ptr {seen}, i64 {further})")
     w.store(w.needs(made, "surprise"), out_place)
-    w.branch(w.new(f"icmp eq i32 {history}, 0"), "named", "name")
+    w.branch(w.new(f"icmp eq i32 {history}, 1"), "name", "named")
     w.label("name")
     attributes = w.needs(w.call("PyDict_New"), "failed")
     w.store(attributes, attributes_place)
