@@ -48,7 +48,7 @@ def fetch_ahead(
     places: str, shift: str | int,
 ) -> None:  # fmt: skip
     """Ask for the cache lines that a record further on will move to: with many values of a digit,
-    lines are gone again before their next record comes. (3/4 of the time without.)"""
+    lines are gone again before their next record comes. (float32, 1e6: 23 ms, 29 without.)"""
     word = records.load_word(w, area, w.add(number, _AHEAD))
     to = w.load(kind, w.at(kind, counts, records.digit(w, word, shift)))
     position = to if kind == "i64" else w.let(f"zext {kind} {to} to i64")
