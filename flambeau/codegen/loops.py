@@ -50,6 +50,7 @@ Scratch: Nest.scratch_bytes, 64-byte aligned, private to the thread; what it hol
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -242,3 +243,9 @@ class Nest:
                 names += [f"index_stride.{a}", f"index_bound.{a}", f"error.{a}"]
         names += [f"number.{n}" for n in range(len(self.numbers))]
         return tuple(names)
+
+
+def kernel_name(nest: Nest, vector_bits: int) -> str:
+    """Name of the nest's kernel; equal nests have equal names."""
+    digest = hashlib.sha256(f"{vector_bits} {nest.key}".encode()).hexdigest()
+    return f"nest_{digest[:20]}"

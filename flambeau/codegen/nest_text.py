@@ -11,23 +11,14 @@ splits what is wider.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Final
 
-from flambeau.codegen.loops import Nest
+from flambeau.codegen.loops import Nest, kernel_name
 from flambeau.codegen.nest_text_columns import ColumnsText
 from flambeau.codegen.nest_text_frame import COLUMN_KINDS, Code, Frame
 from flambeau.codegen.nest_text_rows import RowsText
 
 LANES_OF: Final = {256: 16, 512: 32}
-# Part of every name: raise it when the text of an unchanged nest changes its meaning.
-VERSION: Final = 1
-
-
-def kernel_name(nest: Nest, vector_bits: int) -> str:
-    """Name of the nest's kernel; equal nests have equal names."""
-    digest = hashlib.sha256(f"{VERSION} {vector_bits} {nest.key}".encode()).hexdigest()
-    return f"nest_{digest[:20]}"
 
 
 def kernel_text(nest: Nest, vector_bits: int, name: str) -> str:
@@ -37,3 +28,6 @@ def kernel_text(nest: Nest, vector_bits: int, name: str) -> str:
     code = Code(frame.module, "start")
     writer.write(code)
     return frame.text(name, code)
+
+
+__all__ = ["LANES_OF", "kernel_name", "kernel_text"]

@@ -11,12 +11,12 @@ import math
 import struct
 from array import array
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype, uint8
-from flambeau.codegen import nest_text
+from flambeau.codegen.loops import Nest
 from flambeau.devices.cpu import features, jit
 from flambeau.devices.cpu.steps import At
 from flambeau.engine.fuse import Fused, Instance, NativeCall, fuse
@@ -264,7 +264,7 @@ def plan_segment(facts: SegmentFacts) -> Plan:
     """Plan a segment: instantiate, fuse, make kernels, place memory, write the program."""
     planner = _Planner(facts)
     fused = fuse(planner.instantiate(), planner.storage_of)
-    texts: dict[str, str] = {}
+    texts: dict[str, jit.Text] = {}
     steps = _steps(planner, fused, texts)
     addresses = _compiled(texts)
     offsets, arena_bytes = planner.place_arena()
@@ -283,16 +283,18 @@ def plan_segment(facts: SegmentFacts) -> Plan:
 
 
 _KERNELS: dict[str, int] = {}
+# Folders that decide what the text of a nest is.
+_WRITERS: Final = ("codegen", "base")
 
 
-def _compiled(texts: dict[str, str]) -> dict[str, int]:
+def _compiled(texts: dict[str, jit.Text]) -> dict[str, int]:
     missing = {name: text for name, text in texts.items() if name not in _KERNELS}
     if missing:
         _KERNELS.update(jit.compile_functions(missing))
     return _KERNELS
 
 
-def _steps(planner: _Planner, fused: Fused, texts: dict[str, str]) -> list[_Step]:
+def _steps(planner: _Planner, fused: Fused, texts: dict[str, jit.Text]) -> list[_Step]:
     bits = CONFIG.vector_bits or features.vector_bits()
     steps: list[_Step] = []
     for unit in fused.units:
@@ -307,7 +309,7 @@ def _loop_steps(
     planner: _Planner,
     unit: LoopUnit,
     steps: list[_Step],
-    texts: dict[str, str],
+    texts: dict[str, jit.Text],
     in_memory: set[int],
     bits: int,
 ) -> None:
@@ -321,7 +323,7 @@ def _loop_steps(
     for kernel in launches.kernels:
         name = kernel.name
         if name not in _KERNELS and name not in texts:
-            texts[name] = nest_text.kernel_text(kernel.nest, bits, name)
+            texts[name] = jit.LateText(_text_maker(kernel.nest, bits, name), _WRITERS)
         number = len(steps)
         pointers = []
         for position, own, n_bytes in kernel.pointers:
@@ -335,6 +337,15 @@ def _loop_steps(
                 kernel.errors, unit.records,
             )
         )  # fmt: skip
+
+
+def _text_maker(nest: Nest, bits: int, name: str) -> Callable[[], str]:
+    def make() -> str:
+        from flambeau.codegen import nest_text
+
+        return nest_text.kernel_text(nest, bits, name)
+
+    return make
 
 
 def _made(native: Native, bits: int) -> Any:
@@ -351,7 +362,7 @@ def _native_steps(
     planner: _Planner,
     call: NativeCall,
     steps: list[_Step],
-    texts: dict[str, str],
+    texts: dict[str, jit.Text],
     bits: int,
 ) -> None:
     native, references = call.native, call.references

@@ -3,7 +3,7 @@
 Keeps     slots, storages and numbers are named by first appearance in the group, so that a state
           says nothing of the segment it came from; equal rows of statements are one state. The
           states kept are bounded in number; dropping them loses nothing.
-Touches   group, nest, statement, codegen.nest_text, config, devices.cpu.features.
+Touches   group, nest, statement, codegen.loops, config, devices.cpu.features.
 Not here  which group a statement tries (fuse.py), addresses (plan.py)."""
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype
-from flambeau.codegen import nest_text
-from flambeau.codegen.loops import Nest
+from flambeau.codegen.loops import Nest, kernel_name
 from flambeau.devices.cpu import features
 from flambeau.engine import nest as nests
 from flambeau.engine.alignment import Bound, GroupValue
@@ -198,7 +197,7 @@ def name_of(nest: Nest, bits: int) -> str:
     lookup = f"{bits} {CONFIG.codegen_level} {nest.key}"
     name = _NAMES.get(lookup)
     if name is None:
-        name = _NAMES[lookup] = nest_text.kernel_name(nest, bits)
+        name = _NAMES[lookup] = kernel_name(nest, bits)
     return name
 
 

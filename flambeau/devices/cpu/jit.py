@@ -12,7 +12,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -42,6 +42,8 @@ class Statistics:
 
 STATS: Final = Statistics()
 
+_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 _lock = threading.RLock()
 _addresses: dict[str, int] = {}
 _loads: dict[str, _Load] = {}
@@ -59,7 +61,24 @@ class _Load:
         self.names = set(code.addresses)
 
 
-def compile_functions(texts: Mapping[str, str]) -> dict[str, int]:
+class LateText:
+    """A text that is only made where no compiled form of it is kept.
+
+    make      makes it
+    folders   flambeau's folders whose files decide what the text of a given name is
+    """
+
+    __slots__ = ("folders", "make")
+
+    def __init__(self, make: Callable[[], str], folders: tuple[str, ...]) -> None:
+        self.make = make
+        self.folders = folders
+
+
+Text = str | LateText
+
+
+def compile_functions(texts: Mapping[str, Text]) -> dict[str, int]:
     """Addresses of the named functions, each defined by a module text of its own."""
     try:
         return {name: _addresses[name] for name in texts}
@@ -84,23 +103,34 @@ def release(names: Iterable[str]) -> None:
                 load.code.unload()
 
 
-def _image_of(name: str, text: str) -> Image:
-    store = _cache()
-    key = _key(text)
-    found = store.load(key)
+def is_kept(texts: Mapping[str, Text]) -> bool:
+    """Whether all of these are in the process or on the disk: compiling them costs nothing."""
+    return all(name in _addresses or _kept(_key(name, text)) for name, text in texts.items())
+
+
+def _kept(key: str) -> Image | None:
+    """The image kept on disk under a key."""
+    found = _cache().load(key)
     if found is not None:
         try:
-            image = Image.unpack(found)
+            return Image.unpack(found)
         except ValueError:
             pass
-        else:
-            STATS.loaded += 1
-            return image
+    return None
+
+
+def _image_of(name: str, given: Text) -> Image:
+    key = _key(name, given)
+    image = _kept(key)
+    if image is not None:
+        STATS.loaded += 1
+        return image
+    text = given.make() if isinstance(given, LateText) else given
     start = time.perf_counter_ns()
     image = image_of(_emit(name, text), name)
     STATS.compile_ns += time.perf_counter_ns() - start
     STATS.compiled += 1
-    store.store(key, image.pack())
+    _cache().store(key, image.pack())
     return image
 
 
@@ -112,9 +142,33 @@ def _cache() -> ObjectCache:
     return store
 
 
-def _key(text: str) -> str:
+def _key(name: str, text: Text) -> str:
+    if isinstance(text, LateText):
+        sources = sources_identity(text.folders)
+        text = f"{name} {sources}" if sources else text.make()
     parts = (text, features.cpu_identity(), _llvm_identity(), CONFIG.codegen_level, FORMAT_VERSION)
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+
+
+@cache
+def sources_identity(folders: tuple[str, ...]) -> str:
+    """Text that differs between versions of the files in some of flambeau's folders; "" where the
+    sources are not there to be read."""
+    digest = hashlib.sha256()
+    try:
+        for folder in folders:
+            for where, inner, files in os.walk(os.path.join(_PACKAGE, folder)):
+                inner.sort()
+                for file in sorted(files):
+                    if file.endswith(".py"):
+                        path = os.path.join(where, file)
+                        with open(path, "rb", buffering=0) as source:
+                            content = source.read()
+                        digest.update(f"{path[len(_PACKAGE) :]} {len(content)} ".encode())
+                        digest.update(content)
+    except OSError:
+        return ""
+    return digest.hexdigest() if digest.digest() != hashlib.sha256().digest() else ""
 
 
 @cache
