@@ -84,7 +84,7 @@ def expanded(input: Layout, shape: Sequence[int]) -> Layout:
         if dim >= missing:
             stride = input.strides[dim - missing]
         else:
-            stride = sizes[-1] * strides[-1] if sizes else 1
+            stride = sizes[-1] * strides[-1] if sizes else 0
         if wanted == -1:
             if dim < missing:
                 raise RuntimeError(

@@ -1,0 +1,211 @@
+"""Views of one storage: writes through one, reads through another, of every overlap, size, dtype."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import overlap_support as pairs
+import pytest
+
+import flambeau as torch
+import flambeau.debug
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "overlaps.json"
+# Past every grain and block: vectors, blocks of sums, blocks of maps, shares of threads.
+SIZES = (0, 1, 31, 32, 33, 127, 128, 129, 1023, 1024, 1025, 32767, 32768, 32769, (1 << 20) + 1)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_every_pair_of_views_reads_before_it_writes(fused: bool) -> None:
+    """As if all were read before anything is written, or torch's refusal where torch refuses."""
+    refused = set(json.loads(RECORDED.read_text())["refused"])
+    start = [float(n + 1) for n in range(pairs.SIZE)]
+    with flambeau.debug.fuse(fused):
+        for number in range(pairs.N_PAIRS):
+            operation, target, source = pairs.pair(number)
+            found = pairs.outcome(torch, number)
+            if number in refused:
+                assert found.startswith("unsupported operation: some elements"), number
+            else:
+                assert found == str(pairs.expected(operation, start, target, source)), (
+                    number, operation, target, source,
+                )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_chains_of_writes_through_views(seed: int) -> None:
+    """Many writes and reads through views of one storage, all pending, against lists."""
+    choice = random.Random(seed)
+    memory = [float(choice.randrange(8)) for _ in range(pairs.SIZE)]
+    x = torch.tensor(memory)
+    kept: list[tuple[Any, list[float]]] = []
+    for _ in range(40):
+        operation, target, source = pairs.pair(choice.randrange(10**9))
+        view, other = x.as_strided(*target), x.as_strided(*source)
+        if source[0] != target[0]:
+            other = other.expand(target[0])
+        if choice.random() < 0.4:
+            read = pairs.positions(target)
+            kept.append((view * 2, [memory[at] * 2 for at in read]))
+        if operation in ("mul_", "addcmul_"):
+            operation = "copy_"  # else numbers grow beyond what is exact
+        try:
+            pairs.apply(torch, operation, view, other)
+        except RuntimeError:
+            continue
+        memory = pairs.expected(operation, memory, target, source)
+        x.remainder_(64)
+        memory = [value % 64 for value in memory]
+    assert x.tolist() == memory
+    for tensor, values in kept:
+        assert tensor.flatten().tolist() == values
+
+
+def test_shifts_and_turns_of_whole_rows() -> None:
+    q = torch.arange(6.0).reshape(2, 3)
+    q[0].copy_(q[1])
+    assert q.tolist() == [[3.0, 4.0, 5.0]] * 2
+    x = torch.arange(6.0)
+    x[::2].add_(x[1::2])
+    assert x.tolist() == [1.0, 1.0, 5.0, 3.0, 9.0, 5.0]
+    x = torch.arange(9.0).reshape(3, 3)
+    x[0] = x[:, 0]
+    assert x.tolist() == [[0.0, 3.0, 6.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]]
+    x = torch.arange(9.0).reshape(3, 3)
+    x[:] = x[0]
+    assert x.tolist() == [[0.0, 1.0, 2.0]] * 3
+    x = torch.arange(9.0).reshape(3, 3)
+    torch.sum(x, 1, out=x[:, 1])
+    assert x.tolist() == [[0.0, 3.0, 2.0], [3.0, 12.0, 5.0], [6.0, 21.0, 8.0]]
+    x = torch.arange(4.0).reshape(2, 2)
+    torch.mm(x, x, out=x)
+    assert x.tolist() == [[2.0, 3.0], [6.0, 11.0]]
+    big = torch.arange(200_000.0)
+    big[:100_000].copy_(big[100_000:])
+    big[1::2].copy_(big[::2])
+    assert big[:4].tolist() == [100_000.0, 100_000.0, 100_002.0, 100_002.0]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, i: x[1:].add_(x[:-1]),
+        lambda x, i: x.scatter_(0, i, x),
+        lambda x, i: x.scatter_add_(0, i, x),
+        lambda x, i: x.index_add_(0, i, x),
+        lambda x, i: x.index_copy_(0, i, x),
+        lambda x, i: x.__setitem__(i, x),
+        lambda x, i: torch.take(x, i, out=x),
+        lambda x, i: torch.gather(x, 0, i, out=x),
+        lambda x, i: torch.index_select(x, 0, i, out=x),
+        lambda x, i: x.copy_(x[3]),
+        lambda x, i: x.view(2, 3).mul_(x[2:5]),
+    ],
+)
+def test_what_torch_refuses(write: Any) -> None:
+    x = torch.arange(6.0)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        write(x, torch.tensor([5, 4, 3, 2, 1, 0]))
+    assert (x * 0).tolist() == [0.0] * 6
+
+
+def test_numbers_read_from_what_is_written() -> None:
+    x = torch.arange(6.0)
+    x.masked_fill_(x > 3, x[1])
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 1.0, 1.0]
+    x.fill_(x[3])
+    assert x.tolist() == [3.0] * 6
+
+
+def test_writes_into_expanded_memory_are_refused() -> None:
+    x = torch.arange(3.0)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        x.expand(2, 3).add_(1)
+    assert x.expand(2, 3).sum(0).tolist() == [0.0, 2.0, 4.0]
+
+
+def test_other_dtypes_of_one_memory() -> None:
+    """view(dtype) while work on the memory is pending, from both sides."""
+    x = torch.arange(4, dtype=torch.int32)
+    y = x.view(torch.float32)
+    x.add_(0x3F800000)  # the bits of 1.0 and what follows it
+    assert (y > 0.999).tolist() == [True] * 4
+    y.mul_(2)
+    assert x.tolist() == [0x40000000 + n for n in range(4)]
+    halves = x.view(torch.int16)
+    kept = x + 0
+    halves[::2] = 7
+    assert [value & 0xFFFF for value in x.tolist()] == [7] * 4
+    assert kept.tolist() == [0x40000000 + n for n in range(4)]
+    bytes_ = x.view(torch.uint8)
+    bytes_.zero_()
+    y[1] = 1.0
+    assert x.tolist() == [0, 0x3F800000, 0, 0]
+    wide = torch.arange(4, dtype=torch.int64)
+    low = wide.view(torch.int32)[::2]
+    low.copy_(wide.view(torch.int32)[1::2])
+    assert wide.tolist() == [0] * 4
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes_past_every_block(size: int) -> None:
+    x = torch.arange(size, dtype=torch.int64)
+    y = x * 2 + 1
+    assert y.sum().item() == size * size
+    x[1:].add_(0)
+    whole = torch.stack([x, x * 3], 1)  # two columns, rows of 2
+    assert whole.sum(0).tolist() == [size * (size - 1) // 2, 3 * (size * (size - 1) // 2)]
+    back = torch.empty(size, 2, dtype=torch.int64).t()
+    torch.add(whole.t(), 1, out=back)
+    assert not back.is_contiguous() or size < 2
+    if size:
+        assert [back[0, -1].item(), back[1, 0].item()] == [size, 1]
+        assert (back[0] == x + 1).all().item()
+        halves = x.to(torch.float32)[::2]
+        halves.neg_()
+        assert halves[-1].item() == -((size - 1) // 2 * 2)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 3), (1, 0)])
+def test_nothing_at_all(shape: tuple[int, ...]) -> None:
+    x = torch.zeros(shape)
+    assert (x + 1).shape == shape
+    x.add_(1).mul_(x)
+    assert x.t().shape == shape[::-1] if len(shape) == 2 else True
+    assert x.sum().item() == 0
+    assert x.sum(0).tolist() == torch.zeros(shape[1:]).tolist()
+    assert torch.cat([x, x], 0).shape == (shape[0] * 2, *shape[1:])
+    assert x.reshape(-1).shape == (0,)
+    assert (x @ torch.zeros(shape[-1], 2)).sum().item() == 0 if len(shape) > 1 else True
+    with pytest.raises((RuntimeError, IndexError)):
+        x.amax()
+    assert torch.ones(2).add_(x.sum()).tolist() == [1.0, 1.0]
+
+
+def test_no_dims() -> None:
+    x = torch.tensor(2.0)
+    y = x.expand(3)
+    x.mul_(3)
+    assert y.tolist() == [6.0] * 3
+    x.view(1, 1).add_(1)
+    assert (x.item(), y.sum().item()) == (7.0, 21.0)
+    x.copy_(torch.ones(()))
+    assert (y + x).tolist() == [2.0] * 3
+    assert torch.arange(3.0).add_(x).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_mixed_dtypes_through_views() -> None:
+    whole = torch.zeros(4, 6, dtype=torch.float64)
+    for row, dtype in enumerate(("bool", "int16", "bfloat16", "float32")):
+        whole[row, ::2] = torch.tensor([1, 0, 1]).to(getattr(torch, dtype))
+    whole[:, 1::2].sub_(torch.tensor([1, 2, 3], dtype=torch.uint8))
+    assert whole.tolist() == [[1.0, -1.0, 0.0, -2.0, 1.0, -3.0]] * 4
+    small = torch.zeros(3, dtype=torch.int8)
+    small.add_(torch.tensor([100, 100, 100], dtype=torch.int64)).add_(100)
+    assert small.tolist() == [-56] * 3
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+        small.add_(0.5)
+    assert small.tolist() == [-56] * 3
