@@ -91,6 +91,22 @@ def compile_functions(texts: Mapping[str, Text]) -> dict[str, int]:
         return {name: _addresses[name] for name in texts}
 
 
+def load_functions(texts: Mapping[str, Text]) -> dict[str, int] | None:
+    """The same where nothing has to be compiled for it, else None."""
+    with _lock:
+        images = {}
+        for name, text in texts.items():
+            if name not in _addresses:
+                image = _kept(_key(name, text))
+                if image is None:
+                    return None
+                images[name] = image
+        STATS.loaded += len(images)
+        if images:
+            _link(images)
+        return {name: _addresses[name] for name in texts}
+
+
 def release(names: Iterable[str]) -> None:
     """Forget functions; their code goes with the last one of its link. No run may be in flight."""
     with _lock:
@@ -101,11 +117,6 @@ def release(names: Iterable[str]) -> None:
             load.names.discard(name)
             if not load.names:
                 load.code.unload()
-
-
-def is_kept(texts: Mapping[str, Text]) -> bool:
-    """Whether all of these are in the process or on the disk: compiling them costs nothing."""
-    return all(name in _addresses or _kept(_key(name, text)) for name, text in texts.items())
 
 
 def _kept(key: str) -> Image | None:
