@@ -13,6 +13,9 @@ from flambeau.tensor import functions as t
 
 Weights = dict[str, Any]
 
+# Steps of one operator: more would be planned for too long.
+MAX_STEPS = 64
+
 
 def step(mode: str, into: Any, states: list[Any], weights: Weights) -> tuple[Any, ...]:
     """New states from `into` (the input through its weights) and the states before."""
@@ -49,6 +52,8 @@ def run(
 ) -> tuple[Any, list[Any]]:
     """(outputs of all times, last states) of (time, batch, features)."""
     into = t.linear(inputs, weights["weight_ih"], weights.get("bias_ih"))
+    if mode == "LSTM" and "weight_hr" not in weights and into.is_floating_point():
+        return _lstm_run(into, states, weights, is_reverse)
     parts = into.unbind(0)
     made = []
     for part in reversed(parts) if is_reverse else parts:
@@ -57,3 +62,22 @@ def run(
     if is_reverse:
         made.reverse()
     return t.stack(made), states
+
+
+def _lstm_run(
+    into: Any, states: list[Any], weights: Weights, is_reverse: bool
+) -> tuple[Any, list[Any]]:
+    """As run, by an operator of many steps at a time."""
+    hidden, cell = states
+    pieces = list(into.split(MAX_STEPS)) if into.shape[0] > MAX_STEPS else [into]
+    made = []
+    last = 0 if is_reverse else -1
+    for piece in reversed(pieces) if is_reverse else pieces:
+        outputs, cells, _ = t.lstm_steps(
+            piece, hidden, cell, weights["weight_hh"], weights.get("bias_hh"), is_reverse
+        )
+        hidden, cell = outputs[last], cells[last]
+        made.append(outputs)
+    if is_reverse:
+        made.reverse()
+    return (made[0] if len(made) == 1 else t.cat(made)), [hidden, cell]

@@ -1,0 +1,1 @@
+"""Recurrent layers: many steps as one operator."""

@@ -1,0 +1,235 @@
+"""The steps of an LSTM as one operator, and its gradient as another.
+
+Keeps     what goes in has been through its weights already (one product for all steps); a step is
+          one product and one kernel. The gradient of the weights is one product over all steps.
+Touches   ops.define, base.
+Not here  layers, directions, projections (nn/modules/rnn.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base.layout import contiguous
+from flambeau.ops.define import Inferred, Operator, OptionalTensor, Tensor, operator
+
+
+def _sigmoid(k: Any, x: Any) -> Any:
+    return k.sigmoid(x)
+
+
+def _order(steps: int, is_reverse: bool) -> list[int]:
+    return list(range(steps - 1, -1, -1) if is_reverse else range(steps))
+
+
+@operator("lstm_steps", function=False, returns=("outputs", "cells", "gates"))
+class LstmSteps(Operator):
+    """(steps, batch, 4 hidden) through an LSTM: its outputs, its cells and its gates (entering,
+    forgetting, candidate, leaving) at every step (Hochreiter and Schmidhuber, 1997)."""
+
+    out = False
+
+    def infer(
+        self, input: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, bias: OptionalTensor,
+        is_reverse: bool = False,
+    ) -> Inferred:  # fmt: skip
+        steps, batch, width = input.shape
+        made = contiguous((steps, batch, width // 4), input.dtype, input.device)
+        gates = contiguous(input.shape, input.dtype, input.device)
+        return Inferred((made, made, gates), {"is_reverse": bool(is_reverse)})
+
+    def lower(
+        self, b: Any, input: Any, hidden: Any, cell: Any, weight: Any, bias: Any, is_reverse: bool
+    ) -> None:
+        element = input.dtype.compute
+        steps, _, width = input.shape
+        size = width // 4
+        outputs, cells, gates = (b.output(n) for n in range(3))
+        turned = b.transpose(b.convert(weight, element), 0, 1)
+        packed = b.map(lambda k, x: x, turned)
+        hidden, cell = b.convert(hidden, element), b.convert(cell, element)
+        for step in _order(steps, is_reverse):
+            back = b.product(hidden, packed)
+            into = b.select(input, 0, step)
+
+            def gate(number: int, formula: Any, into: Any = into, back: Any = back) -> Any:
+                start = number * size
+                values = [b.narrow(into, 1, start, size), b.narrow(back, 1, start, size)]
+                if bias is not None:
+                    values.append(b.narrow(bias, 0, start, size))
+
+                def whole(k: Any, x: Any, y: Any, z: Any = None) -> Any:
+                    return formula(k, k.add(x, y if z is None else k.add(y, z)))
+
+                return b.map(whole, *values, compute=element)
+
+            enter, forget = gate(0, _sigmoid), gate(1, _sigmoid)
+            candidate, leave = gate(2, lambda k, x: k.tanh(x)), gate(3, _sigmoid)
+            cell = b.map(
+                lambda k, f, c, i, g: k.add(k.mul(f, c), k.mul(i, g)),
+                forget, cell, enter, candidate, compute=element,
+            )  # fmt: skip
+            hidden = b.map(
+                lambda k, o, c: k.mul(o, k.tanh(c)), leave, cell, compute=element
+            )
+            b.write(b.select(outputs, 0, step), hidden)
+            b.write(b.select(cells, 0, step), cell)
+            for number, each in enumerate((enter, forget, candidate, leave)):
+                b.write(b.narrow(b.select(gates, 0, step), 1, number * size, size), each)
+
+    def vjp(
+        self, t: Any, grads: Any, hidden: Any, cell: Any, weight: Any, outputs: Any, cells: Any,
+        gates: Any, is_reverse: bool, needs: Any,
+    ) -> Any:  # fmt: skip
+        before = t.cat([hidden.unsqueeze(0), outputs[:-1]])
+        cells_before = t.cat([cell.unsqueeze(0), cells[:-1]])
+        if is_reverse:
+            before = t.cat([outputs[1:], hidden.unsqueeze(0)])
+            cells_before = t.cat([cells[1:], cell.unsqueeze(0)])
+        if t.is_grad_enabled():
+            into, into_hidden, into_cell = _steps_backward(
+                t, grads, cells, cells_before, gates, weight, is_reverse
+            )
+        else:
+            into, into_hidden, into_cell = t.lstm_steps_backward(
+                grads[0], grads[1], grads[2], cells, cells_before, gates, weight, is_reverse
+            )
+        flat = into.reshape(-1, into.shape[-1])
+        rows = before.reshape(-1, before.shape[-1])
+        return (
+            into if needs[0] else None,
+            into_hidden if needs[1] else None,
+            into_cell if needs[2] else None,
+            flat.t().mm(rows) if needs[3] else None,
+            flat.sum(0) if needs[4] else None,
+        )
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(3, 2, 8), s.real(2, 2), s.real(2, 2), s.real(8, 2), s.real(8), False),
+            s(s.real(2, 1, 4), s.real(1, 1), s.real(1, 1), s.real(4, 1), None, True),
+        ]
+
+
+def _steps_backward(
+    t: Any, grads: Any, cells: Any, cells_before: Any, gates: Any, weight: Any, is_reverse: bool
+) -> Any:
+    """lstm_steps_backward in recorded operators, for gradients of gradients."""
+    into_outputs, into_cells, into_gates = grads
+    steps = cells.shape[0]
+    made: list[Any] = [None] * steps
+    back = later = None
+    for step in reversed(_order(steps, is_reverse)):
+        enter, forget, candidate, leave = gates[step].chunk(4, -1)
+        squashed = cells[step].tanh()
+        into_hidden = back if back is not None else t.zeros_like(squashed)
+        if into_outputs is not None:
+            into_hidden = into_hidden + into_outputs[step]
+        into_cell = into_hidden * leave * (1 - squashed * squashed)
+        if later is not None:
+            into_cell = into_cell + later
+        if into_cells is not None:
+            into_cell = into_cell + into_cells[step]
+        parts = [
+            into_cell * candidate, into_cell * cells_before[step], into_cell * enter,
+            into_hidden * squashed,
+        ]  # fmt: skip
+        if into_gates is not None:
+            given = into_gates[step].chunk(4, -1)
+            parts = [one + other for one, other in zip(parts, given, strict=True)]
+        made[step] = t.cat(
+            [
+                parts[0] * enter * (1 - enter), parts[1] * forget * (1 - forget),
+                parts[2] * (1 - candidate * candidate), parts[3] * leave * (1 - leave),
+            ],
+            -1,
+        )  # fmt: skip
+        back, later = made[step].mm(weight), into_cell * forget
+    return t.stack(made), back, later
+
+
+@operator(
+    "lstm_steps_backward", function=False, returns=("grad_input", "grad_hidden", "grad_cell")
+)
+class LstmStepsBackward(Operator):
+    """Cotangents of what entered the steps of an LSTM and of its first state."""
+
+    out = False
+    differentiable = False
+
+    def infer(
+        self, grad_outputs: OptionalTensor, grad_cells: OptionalTensor, grad_gates: OptionalTensor,
+        cells: Tensor, cells_before: Tensor, gates: Tensor, weight: Tensor, is_reverse: bool,
+    ) -> Inferred:  # fmt: skip
+        state = contiguous(cells.shape[1:], cells.dtype, cells.device)
+        made = contiguous(gates.shape, gates.dtype, gates.device)
+        return Inferred((made, state, state), {"is_reverse": is_reverse})
+
+    def lower(
+        self, b: Any, grad_outputs: Any, grad_cells: Any, grad_gates: Any, cells: Any,
+        cells_before: Any, gates: Any, weight: Any, is_reverse: bool,
+    ) -> Any:  # fmt: skip
+        element = cells.dtype.compute
+        steps, batch, size = cells.shape
+        weight = b.convert(weight, element)
+        back = later = None
+        for step in reversed(_order(steps, is_reverse)):
+            gate = [b.narrow(b.select(gates, 0, step), 1, n * size, size) for n in range(4)]
+            enter, forget, candidate, leave = gate
+            into_hidden = _total(b, element, (back, _at(b, grad_outputs, step)))
+            if into_hidden is None:
+                into_hidden = b.full((batch, size), 0, element)
+            squashed = b.map(lambda k, c: k.tanh(c), b.select(cells, 0, step), compute=element)
+            through = b.map(
+                lambda k, h, o, c: k.mul(k.mul(h, o), k.sub(1, k.mul(c, c))),
+                into_hidden, leave, squashed, compute=element,
+            )  # fmt: skip
+            into_cell = _total(b, element, (through, later, _at(b, grad_cells, step)))
+            pairs = [
+                (into_cell, candidate), (into_cell, b.select(cells_before, 0, step)),
+                (into_cell, enter), (into_hidden, squashed),
+            ]  # fmt: skip
+            made = b.temporary((batch, 4 * size), element)
+            for number, (one, other) in enumerate(pairs):
+                part = b.map(lambda k, x, y: k.mul(x, y), one, other, compute=element)
+                if grad_gates is not None:
+                    given = b.narrow(_at(b, grad_gates, step), 1, number * size, size)
+                    part = _total(b, element, (part, given))
+                slope = _tanh_slope if number == 2 else _sigmoid_slope
+                part = b.map(slope, part, gate[number], compute=element)
+                b.write(b.narrow(made, 1, number * size, size), part)
+            b.write(b.select(b.output(0), 0, step), made)
+            back = b.product(made, weight)
+            later = b.map(lambda k, x, y: k.mul(x, y), into_cell, forget, compute=element)
+        b.write(b.output(1), back)
+        b.write(b.output(2), later)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(3, 2, 2), None, None, s.real(3, 2, 2), s.real(3, 2, 2), s.real(3, 2, 8),
+              s.real(8, 2), False),
+            s(s.real(2, 1, 1), s.real(2, 1, 1), s.real(2, 1, 4), s.real(2, 1, 1), s.real(2, 1, 1),
+              s.real(2, 1, 4), s.real(4, 1), True),
+        ]  # fmt: skip
+
+
+def _sigmoid_slope(k: Any, grad: Any, y: Any) -> Any:
+    return k.mul(k.mul(grad, y), k.sub(1, y))
+
+
+def _tanh_slope(k: Any, grad: Any, y: Any) -> Any:
+    return k.mul(grad, k.sub(1, k.mul(y, y)))
+
+
+def _at(b: Any, value: Any, step: int) -> Any:
+    return None if value is None else b.select(value, 0, step)
+
+
+def _total(b: Any, element: Any, values: tuple[Any, ...]) -> Any:
+    """The sum of those that are there, in order; None where none is."""
+    total = None
+    for each in values:
+        if each is not None:
+            total = each if total is None else b.map(
+                lambda k, x, y: k.add(x, y), total, each, compute=element
+            )  # fmt: skip
+    return total
