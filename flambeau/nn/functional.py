@@ -24,12 +24,12 @@ FILES: dict[str, tuple[str, ...]] = {
         "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "nll_loss",
         "poisson_nll_loss", "smooth_l1_loss",
     ),
-    "margin_losses": (
-        "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss",
-        "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "distances": (
+        "bilinear", "cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss",
+        "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss",
+        "multilabel_soft_margin_loss", "normalize", "pairwise_distance", "pdist",
         "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
     ),
-    "distances": ("bilinear", "cosine_similarity", "normalize", "pairwise_distance", "pdist"),
     "normalization": (
         "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm",
     ),

@@ -186,11 +186,9 @@ def trunc_normal_(
         return _accepted(tensor, mean, std, a, b, generator)
 
 
-def _redrawn(
-    tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
-) -> Any:
+def _redrawn(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
     """Normals, those outside drawn again until none is."""
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     low, high = (torch.tensor(each, dtype=tensor.dtype).item() for each in (a, b))
     result = tensor.normal_(mean, std, generator=generator)
@@ -207,11 +205,9 @@ def _redrawn(
     return tensor
 
 
-def _accepted(
-    tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
-) -> Any:
+def _accepted(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
     """Uniform proposals, each accepted with the density's share of its peak."""
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     mode = max(a, min(mean, b))
     log_peak = -0.5 * ((mode - mean) / std) ** 2
@@ -236,7 +232,7 @@ def _accepted(
 def _orthonormal_columns(matrix: Any) -> Any:
     """Q of the QR decomposition with a positive diagonal of R, in float64: Gram and Schmidt's
     method, every column made orthogonal twice, which leaves no error beyond rounding."""
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     columns = matrix.double()
     made = torch.zeros_like(columns)
@@ -271,7 +267,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
         raise ValueError("Only tensors with 2 dimensions are supported")
     if tensor.is_meta:
         return tensor
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     rows, columns = tensor.shape
     n_zeros = math.ceil(sparsity * rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.base.errors import helped
 from flambeau.gradients import members
 from flambeau.tensor import Tensor
 from flambeau.tensor.tensor import empty_like_class
@@ -28,15 +29,24 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
-            import flambeau as torch
+            from flambeau.nn import names as torch
 
             data = torch.empty(0)
         if not isinstance(data, Tensor):
             raise TypeError(
-                f"cannot assign '{type(data).__name__}' object as data of a Parameter (torch.Tensor "
-                "expected)"
+                f"cannot assign '{type(data).__name__}' object as data of a Parameter "
+                "(torch.Tensor expected)"
             )
         made = cls._from_tensor(data)
+        element = data._layout.dtype
+        if requires_grad and not (element.is_floating_point or element.is_complex):
+            raise RuntimeError(
+                helped(
+                    "Only Tensors of floating point and complex dtype can require gradients",
+                    given=f"{element}",
+                    fix="Parameter(data.float()), or requires_grad=False",
+                )
+            )
         if requires_grad:
             members.set_requires_grad(made, True)
         return made
@@ -76,7 +86,7 @@ class Buffer(Tensor):
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
-            import flambeau as torch
+            from flambeau.nn import names as torch
 
             data = torch.empty(0)
         made = empty_like_class(cls, data)

@@ -69,9 +69,7 @@ class CyclicLR(LRScheduler):
             self.base_momentums = per_group("base_momentum", optimizer, base_momentum)
             self.max_momentums = per_group("max_momentum", optimizer, max_momentum)
             if last_epoch == -1:
-                _start_momentum(
-                    optimizer, self.use_beta1, self.base_momentums, self.max_momentums
-                )
+                _start_momentum(optimizer, self.use_beta1, self.base_momentums, self.max_momentums)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
@@ -81,7 +79,7 @@ class CyclicLR(LRScheduler):
             return self._scale_fn_custom(x)  # type: ignore[no-any-return]
         if self.mode == "triangular2":
             return 1 / (2.0 ** (x - 1))
-        return 1.0 if self.mode == "triangular" else self.gamma**x
+        return 1.0 if self.mode == "triangular" else float(self.gamma**x)
 
     def get_lr(self) -> list[Any]:
         self._check_within_step()
@@ -200,8 +198,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                "anneal_strategy must be one of 'cos' or 'linear', instead got "
-                f"{anneal_strategy}"
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
         self._anneal_func_type = anneal_strategy
         max_lrs = per_group("max_lr", optimizer, max_lr)

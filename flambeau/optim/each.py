@@ -74,5 +74,5 @@ def check_betas(betas: Any) -> None:
 def check_numbers(**settings: Any) -> None:
     """Refuse numbers below zero: name -> (value, torch's word for it)."""
     for value, name in settings.values():
-        if not 0.0 <= value:
+        if not value >= 0.0:
             raise ValueError(f"Invalid {name} value: {value}")

@@ -24,7 +24,7 @@ def check_rate(lr: Any) -> None:
     """Refuse learning rates below zero and tensors of several elements."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
-    if not 0.0 <= lr:
+    if not lr >= 0.0:
         raise ValueError(f"Invalid learning rate: {lr}")
 
 

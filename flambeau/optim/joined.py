@@ -24,9 +24,7 @@ from flambeau.optim.schedule import (
 def _check_members(name: str, optimizer: Any, schedulers: Sequence[Any]) -> None:
     for number, each in enumerate(schedulers):
         if not hasattr(each, "optimizer"):
-            raise TypeError(
-                f"{name} at index {number} should have `optimizer` as its attribute."
-            )
+            raise TypeError(f"{name} at index {number} should have `optimizer` as its attribute.")
         if isinstance(each, ReduceLROnPlateau):
             raise ValueError(
                 f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional "

@@ -75,9 +75,7 @@ class MultiplicativeLR(_Lambdas):
     def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
         for each in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
             if not callable(each):
-                raise TypeError(
-                    f"lr_lambda should be a function, but got {type(each).__name__}"
-                )
+                raise TypeError(f"lr_lambda should be a function, but got {type(each).__name__}")
         super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self) -> list[Any]:
@@ -190,9 +188,7 @@ class LinearLR(_Chained):
         if self._is_initial or self.last_epoch > self.total_iters:
             return None
         slope = self.end_factor - self.start_factor
-        return 1.0 + slope / (
-            self.total_iters * self.start_factor + (self.last_epoch - 1) * slope
-        )
+        return 1.0 + slope / (self.total_iters * self.start_factor + (self.last_epoch - 1) * slope)
 
     def _get_closed_form_lr(self) -> list[Any]:
         slope = self.end_factor - self.start_factor

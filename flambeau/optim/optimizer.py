@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, Final
 
 from flambeau.engine import stream
+from flambeau.nn.modules.naming import type_name
 from flambeau.optim.state import STEP, ParameterState, plain
 from flambeau.tensor import Tensor
 from flambeau.utils.hooks import RemovableHandle
@@ -47,16 +48,6 @@ def register_optimizer_step_post_hook(hook: Any) -> RemovableHandle:
     handle = RemovableHandle(_global_post_hooks)
     _global_post_hooks[handle.id] = hook
     return handle
-
-
-def _type_name(value: Any) -> str:
-    kind = type(value)
-    if isinstance(value, Tensor):
-        names = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long"}
-        name = names.get(value.dtype.name, value.dtype.name.capitalize())
-        plain_tensor = kind is Tensor
-        return f"torch.{name}Tensor" if plain_tensor else f"torch.nn.parameter.{kind.__name__}"
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,6 +84,13 @@ class Optimizer:
     """Base of all optimizers: `params` are tensors or groups of them (dicts), `defaults` the
     settings of groups that do not give their own."""
 
+    _optimizer_step_pre_hooks: OrderedDict[int, Any]
+    _optimizer_step_post_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Any]
+
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         for name in _HOOKS:
@@ -101,7 +99,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                f"but got {_type_name(params)}"
+                f"but got {type_name(params)}"
             )
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -119,7 +117,7 @@ class Optimizer:
             kind.step = hooked(kind.step)  # type: ignore[method-assign]
 
     def __getstate__(self) -> dict[str, Any]:
-        state = defaultdict(dict)
+        state: defaultdict[Any, Any] = defaultdict(dict)
         state.update(self.state)
         return {"defaults": self.defaults, "state": state, "param_groups": self.param_groups}
 
@@ -310,11 +308,9 @@ class Optimizer:
             if not isinstance(each, Tensor):
                 raise TypeError(
                     f"optimizer can only optimize Tensors, but one of the params is "
-                    f"{_type_name(each)}"
+                    f"{type_name(each)}"
                 )
-            if not self.defaults.get("differentiable") and not (
-                each.is_leaf or each.retains_grad
-            ):
+            if not self.defaults.get("differentiable") and not (each.is_leaf or each.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
 
     def _check_groups(self, param_group: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from flambeau.optim import group as groups
 from flambeau.optim.each import EachParameter
-from flambeau.tensor.public import fills
 from flambeau.tensor import functions as t
+from flambeau.tensor.public import fills
 
 
 class Rprop(EachParameter):

@@ -182,6 +182,5 @@ def _watch_steps(optimizer: Optimizer) -> None:
 def callables_state(functions: Any) -> list[Any]:
     """What a state dict keeps of callables: attributes of objects, nothing of functions."""
     return [
-        None if isinstance(each, types.FunctionType) else each.__dict__.copy()
-        for each in functions
+        None if isinstance(each, types.FunctionType) else each.__dict__.copy() for each in functions
     ]

@@ -78,7 +78,8 @@ class ParameterState(dict[str, Any]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, or `default`."""
-        return self[key] if key in self else default
+        has = key in self
+        return self[key] if has else default
 
     def _shown(self) -> None:
         for key in NUMBERS & self.keys():

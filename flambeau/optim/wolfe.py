@@ -14,9 +14,7 @@ _CURVATURE = 0.9
 _SMALLEST = 1e-9
 
 
-def cubic_minimum(
-    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: Any = None
-) -> Any:
+def cubic_minimum(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: Any = None) -> Any:
     """Where the cubic through two points with given slopes is smallest, within bounds."""
     low, high = bounds if bounds is not None else (x1, x2) if x1 <= x2 else (x2, x1)
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)

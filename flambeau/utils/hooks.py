@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import Any, Final
+from typing import Any, Final, Self
 
 _numbers: Final = itertools.count()
 
@@ -31,8 +31,8 @@ class RemovableHandle:
             if table is not None and self.id in table:
                 del table[self.id]
 
-    def __enter__(self) -> RemovableHandle:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.remove()

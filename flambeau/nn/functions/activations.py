@@ -63,9 +63,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     return function(input, negative_slope)
 
 
-def hardtanh(
-    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
-) -> Any:
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """clamp(x, min_val, max_val)."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")

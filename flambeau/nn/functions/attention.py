@@ -66,13 +66,13 @@ def _projected(
     """Queries, keys and values from one stacked weight."""
     if query is key and key is value:
         packed = t.linear(query, weight, bias)
-        return tuple(packed.split(embed_dim, -1))  # type: ignore[return-value]
+        return tuple(packed.split(embed_dim, -1))
     weights = weight.split(embed_dim, 0)
     biases = (None, None, None) if bias is None else bias.split(embed_dim, 0)
     return tuple(
         t.linear(each, w, b)
         for each, w, b in zip((query, key, value), weights, biases, strict=True)
-    )  # type: ignore[return-value]
+    )
 
 
 def _additive(mask: Any, name: str, dtype: Any) -> Any:
@@ -104,90 +104,103 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    source = key.shape[0]
     if width != embed_dim_to_check:
         raise AssertionError(
             f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}"
         )
-    head_width = width // num_heads
-    if head_width * num_heads != width:
+    if width // num_heads * num_heads != width:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-    attn_mask = _additive(attn_mask, "attn_mask", query.dtype)
+    attn_mask = _checked_mask(
+        _additive(attn_mask, "attn_mask", query.dtype), length, key.shape[0], batch * num_heads
+    )
     key_padding_mask = _additive(key_padding_mask, "key_padding_mask", query.dtype)
     if use_separate_proj_weight:
-        biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
-        q, k, v = (
-            t.linear(each, w, b)
-            for each, w, b in zip((query, key, value), weights, biases, strict=True)
-        )
+        separate = (q_proj_weight, k_proj_weight, v_proj_weight)
+        q, k, v = _projected_apart(query, key, value, separate, in_proj_bias)
     else:
         if key.shape != value.shape:
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
         q, k, v = _projected(query, key, value, width, in_proj_weight, in_proj_bias)
-    attn_mask = _checked_mask(attn_mask, length, source, batch * num_heads)
+    masks = [attn_mask, key_padding_mask]
     if bias_k is not None and bias_v is not None:
         k = t.cat([k, bias_k.repeat(1, batch, 1)])
         v = t.cat([v, bias_v.repeat(1, batch, 1)])
-        attn_mask, key_padding_mask = _widened(attn_mask), _widened(key_padding_mask)
-    q = q.reshape(length, batch * num_heads, head_width).transpose(0, 1)
-    k = static_k if static_k is not None else k.reshape(
-        k.shape[0], batch * num_heads, head_width
-    ).transpose(0, 1)  # fmt: skip
-    v = static_v if static_v is not None else v.reshape(
-        v.shape[0], batch * num_heads, head_width
-    ).transpose(0, 1)  # fmt: skip
+        masks = [_widened(each) for each in masks]
+    q = _heads(q, num_heads)
+    k = _heads(k, num_heads) if static_k is None else static_k
+    v = _heads(v, num_heads) if static_v is None else static_v
     if add_zero_attn:
-        zeros = k.new_zeros((batch * num_heads, 1, head_width))
+        zeros = k.new_zeros((batch * num_heads, 1, width // num_heads))
         k, v = t.cat([k, zeros], 1), t.cat([v, zeros], 1)
-        attn_mask, key_padding_mask = _widened(attn_mask), _widened(key_padding_mask)
-    source = k.shape[1]
-    if key_padding_mask is not None:
-        if tuple(key_padding_mask.shape) != (batch, source):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(batch, source)}, but got "
-                f"{key_padding_mask.shape}"
-            )
-        spread = key_padding_mask.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1)
-        spread = spread.reshape(batch * num_heads, 1, source)
-        attn_mask = spread if attn_mask is None else attn_mask + spread
+        masks = [_widened(each) for each in masks]
+    mask = _joined_mask(masks[0], masks[1], batch, num_heads, k.shape[1])
     drop = dropout_p if training else 0.0
+    mixed, shares = _attended(q, k, v, mask, drop, batch, need_weights)
+    joined = mixed.transpose(0, 1).reshape(length * batch, width)
+    output = t.linear(joined, out_proj_weight, out_proj_bias).reshape(
+        length, batch, out_proj_weight.shape[0]
+    )
+    if shares is not None:
+        shares = shares.reshape(batch, num_heads, length, k.shape[1])
+        shares = shares.mean(1) if average_attn_weights else shares
+    if is_batched:
+        return output, shares
+    return output.squeeze(1), None if shares is None else shares.squeeze(0)
+
+
+def _projected_apart(
+    query: Any, key: Any, value: Any, weights: Any, bias: Any
+) -> tuple[Any, Any, Any]:
+    """Queries, keys and values from a weight each."""
+    biases = (None, None, None) if bias is None else bias.chunk(3)
+    return tuple(
+        t.linear(each, w, b)
+        for each, w, b in zip((query, key, value), weights, biases, strict=True)
+    )
+
+
+def _heads(tensor: Any, num_heads: int) -> Any:
+    """(length, batch, embedding) as (batch * heads, length, width of a head)."""
+    length, batch, width = tensor.shape
+    return tensor.reshape(length, batch * num_heads, width // num_heads).transpose(0, 1)
+
+
+def _joined_mask(mask: Any, padding_mask: Any, batch: int, num_heads: int, source: int) -> Any:
+    """Both masks as one for (batch * heads, length, source), or None."""
+    if padding_mask is None:
+        return mask
+    if tuple(padding_mask.shape) != (batch, source):
+        raise AssertionError(
+            f"expecting key_padding_mask shape of {(batch, source)}, but got {padding_mask.shape}"
+        )
+    spread = padding_mask.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1)
+    spread = spread.reshape(batch * num_heads, 1, source)
+    return spread if mask is None else mask + spread
+
+
+def _attended(
+    q: Any, k: Any, v: Any, mask: Any, drop: float, batch: int, need_weights: bool
+) -> tuple[Any, Any]:
+    """(mixed values, shares where they are needed) of (batch * heads, length, width)."""
     if need_weights:
-        scores = (q * math.sqrt(1.0 / head_width)).bmm(k.transpose(-2, -1))
-        if attn_mask is not None:
-            scores = attn_mask + scores
+        scores = (q * math.sqrt(1.0 / q.shape[-1])).bmm(k.transpose(-2, -1))
+        if mask is not None:
+            scores = mask + scores
         shares = t.softmax(scores, -1)
         if drop > 0.0:
             from flambeau.nn.functions.dropout import dropout
 
             shares = dropout(shares, drop)
-        heads = shares.bmm(v)
-    else:
-        shape = (batch, num_heads)
-        if attn_mask is not None:
-            if attn_mask.shape[0] == 1 and attn_mask.dim() == 3:
-                attn_mask = attn_mask.unsqueeze(0)
-            else:
-                attn_mask = attn_mask.view(*shape, -1, source)
-        heads = scaled_dot_product_attention(
-            q.reshape(*shape, length, head_width), k.reshape(*shape, source, head_width),
-            v.reshape(*shape, source, head_width), attn_mask, drop,
-        ).reshape(batch * num_heads, length, head_width)  # fmt: skip
-    joined = heads.transpose(0, 1).reshape(length * batch, width)
-    output = t.linear(joined, out_proj_weight, out_proj_bias).reshape(
-        length, batch, out_proj_weight.shape[0]
-    )
-    weights = None
-    if need_weights:
-        weights = shares.reshape(batch, num_heads, length, source)
-        if average_attn_weights:
-            weights = weights.mean(1)
-    if not is_batched:
-        output = output.squeeze(1)
-        weights = None if weights is None else weights.squeeze(0)
-    return output, weights
+        return shares.bmm(v), shares
+    shape = (batch, q.shape[0] // batch)
+    if mask is not None:
+        alone = mask.shape[0] == 1 and mask.dim() == 3
+        mask = mask.unsqueeze(0) if alone else mask.view(*shape, -1, k.shape[1])
+    q, k, v = (each.reshape(*shape, *each.shape[1:]) for each in (q, k, v))
+    mixed = scaled_dot_product_attention(q, k, v, mask, drop)
+    return mixed.flatten(0, 1), None
 
 
 def _checked_mask(mask: Any, length: int, source: int, heads: int) -> Any:

@@ -34,9 +34,7 @@ def keep_mask_like(input: Any, keep: float) -> Any:
     made = creation.empty_layout(
         layout_of(layout.shape, layout.strides, dtypes.bool_, layout.device)
     )
-    fills.fill_bernoulli(
-        default_generator, made._storage.block.address, layout.n_elements, keep
-    )
+    fills.fill_bernoulli(default_generator, made._storage.block.address, layout.n_elements, keep)
     return made
 
 
@@ -125,9 +123,7 @@ def _alpha_dropped(input: Any, shape: tuple[int, ...], p: float, inplace: bool) 
     return input.copy_(result) if inplace else result
 
 
-def alpha_dropout(
-    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Any:
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Dropout to SELU's lower bound, mean and variance kept."""
     _check(p)
     if not training or p == 0.0 or input._layout.n_elements == 0:

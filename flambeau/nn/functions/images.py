@@ -127,13 +127,13 @@ def _positions(old: int, new: int, scale: Any, align: bool) -> list[float]:
 
 
 def _resized(input: Any, dim: int, new: int, scale: Any, mode: str, align: bool) -> Any:
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     old = input.shape[dim]
     if mode in ("nearest", "nearest-exact"):
         step = 1.0 / scale if scale else old / new
         half = 0.5 if mode == "nearest-exact" else 0.0
-        places = [min(int(math.floor((n + half) * step)), old - 1) for n in range(new)]
+        places = [min(math.floor((n + half) * step), old - 1) for n in range(new)]
         return t.index_select(input, dim, torch.tensor(places))
     if mode == "bicubic":
         return _cubic(input, dim, _positions(old, new, scale, align))
@@ -153,7 +153,7 @@ def _resized(input: Any, dim: int, new: int, scale: Any, mode: str, align: bool)
 
 def _cubic(input: Any, dim: int, positions: list[float]) -> Any:
     """Four neighbours with weights of Keys' cubic, a = -0.75."""
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     old = input.shape[dim]
     a = -0.75

@@ -60,7 +60,9 @@ def embedding_bag(
     if input.dim() == 1 and offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if input.dim() not in (1, 2):
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
+        )
     if max_norm is not None:
         _renormalized(weight, input, max_norm, norm_type)
     if input.dim() == 2:
@@ -81,7 +83,7 @@ def _bags(
     scale_grad_by_freq: bool,
 ) -> Any:  # fmt: skip
     """Each bag's rows, folded."""
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     ends = [*starts[1:], flat.shape[0]]
     numbers = [n for n, (a, b) in enumerate(zip(starts, ends, strict=True)) for _ in range(a, b)]

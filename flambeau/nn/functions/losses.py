@@ -2,7 +2,7 @@
 
 Keeps     each is one operator where torch's is one kernel; torch's warnings and errors.
 Touches   tensor.functions.
-Not here  margins (margin_losses.py), the formulas (ops.rows)."""
+Not here  margins (distances.py), the formulas (ops.rows)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,40 @@ import warnings
 from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
-from flambeau.nn.functions import reductions
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
+
+
+def legacy_reduction(size_average: Any, reduce: Any, emit_warning: bool = True) -> str:
+    """'mean', 'sum' or 'none' for the old flags."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    chosen = "mean" if size_average and reduce else "sum" if reduce else "none"
+    if emit_warning:
+        warnings.warn(
+            "size_average and reduce args will be deprecated, please use "
+            f"reduction='{chosen}' instead.",
+            stacklevel=4,
+        )
+    return chosen
+
+
+def chosen_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The reduction, the old flags first."""
+    if size_average is not None or reduce is not None:
+        return legacy_reduction(size_average, reduce)
+    return reduction
+
+
+def reduced(losses: Any, reduction: str) -> Any:
+    """Losses reduced."""
+    if reduction == "mean":
+        return losses.mean()
+    if reduction == "sum":
+        return losses.sum()
+    if reduction != "none":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return losses
 
 
 def _warn_of_sizes(input: Any, target: Any) -> None:
@@ -47,7 +78,7 @@ def cross_entropy(
     tensor(1.3863)
     """
     if size_average is not None or reduce is not None:
-        reduction = reductions.legacy(size_average, reduce)
+        reduction = legacy_reduction(size_average, reduce)
     return t.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -56,7 +87,7 @@ def nll_loss(
     ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """-input at the targets: cross_entropy of log-probabilities."""
-    reduction = reductions.chosen(size_average, reduce, reduction)
+    reduction = chosen_reduction(size_average, reduce, reduction)
     return t.nll_loss(input, target, weight, ignore_index, reduction)
 
 
@@ -66,14 +97,14 @@ def mse_loss(
 ) -> Any:  # fmt: skip
     """(input - target)^2."""
     _warn_of_sizes(input, target)
-    reduction = reductions.chosen(size_average, reduce, reduction)
+    reduction = chosen_reduction(size_average, reduce, reduction)
     if weight is None:
         return t.mse_loss(input, target, reduction)
     _check_weight(weight, input, reduction)
     losses = (input - target) ** 2 * weight
     if reduction == "mean":
         return losses.sum() / weight.sum()
-    return reductions.apply(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def l1_loss(
@@ -82,14 +113,14 @@ def l1_loss(
 ) -> Any:  # fmt: skip
     """|input - target|."""
     _warn_of_sizes(input, target)
-    reduction = reductions.chosen(size_average, reduce, reduction)
+    reduction = chosen_reduction(size_average, reduce, reduction)
     if weight is None:
         return t.l1_loss(input, target, reduction)
     _check_weight(weight, input, reduction)
     losses = (input - target).abs() * weight
     if reduction == "mean":
         return losses.sum() / weight.sum()
-    return reductions.apply(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def smooth_l1_loss(
@@ -98,7 +129,7 @@ def smooth_l1_loss(
 ) -> Any:  # fmt: skip
     """Squared below beta, absolute above."""
     _warn_of_sizes(input, target)
-    reduction = reductions.chosen(size_average, reduce, reduction)
+    reduction = chosen_reduction(size_average, reduce, reduction)
     if beta == 0.0:
         return t.l1_loss(input, target, reduction)
     if beta < 0:
@@ -116,7 +147,7 @@ def huber_loss(
     if weight is None:
         return t.huber_loss(input, target, reduction, delta)
     _check_weight(weight, input, reduction)
-    return reductions.apply(t.huber_loss(input, target, "none", delta) * weight, reduction)
+    return reduced(t.huber_loss(input, target, "none", delta) * weight, reduction)
 
 
 def kl_div(
@@ -125,7 +156,7 @@ def kl_div(
 ) -> Any:  # fmt: skip
     """target * (log(target) - input)."""
     if size_average is not None or reduce is not None:
-        return t.kl_div(input, target, reductions.legacy(size_average, reduce), log_target)
+        return t.kl_div(input, target, legacy_reduction(size_average, reduce), log_target)
     if reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
@@ -145,7 +176,7 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """-(target * log(input) + (1 - target) * log(1 - input))."""
-    reduction = reductions.chosen(size_average, reduce, reduction)
+    reduction = chosen_reduction(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size "
@@ -164,7 +195,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean", pos_weight: Any = None,
 ) -> Any:  # fmt: skip
     """binary_cross_entropy of sigmoid(input), without overflow."""
-    reduction = reductions.chosen(size_average, reduce, reduction)
+    reduction = chosen_reduction(size_average, reduce, reduction)
     return t.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
@@ -173,17 +204,14 @@ def poisson_nll_loss(
     size_average: Any = None, eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """exp(input) - target * input (log_input), else input - target * log(input + eps)."""
-    reduction = reductions.chosen(size_average, reduce, reduction)
+    reduction = chosen_reduction(size_average, reduce, reduction)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    if log_input:
-        losses = input.exp() - target * input
-    else:
-        losses = input - target * (input + eps).log()
+    losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         losses = losses + stirling.masked_fill(target <= 1, 0)
-    return reductions.apply(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def _variance(input: Any, var: Any) -> Any:
@@ -192,7 +220,7 @@ def _variance(input: Any, var: Any) -> Any:
         if var < 0:
             raise ValueError("var has negative entry/entries")
         return t.full_like(input, float(var), requires_grad=False)
-    if (var < 0).any():
+    if t.lt(var, 0).any():
         raise ValueError("var has negative entry/entries")
     if var.size() == input.size():
         return var
@@ -218,4 +246,4 @@ def gaussian_nll_loss(
     losses = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)
-    return reductions.apply(losses, reduction)
+    return reduced(losses, reduction)

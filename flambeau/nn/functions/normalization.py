@@ -90,9 +90,7 @@ def group_norm(
         )
     samples, channels = input.shape[:2]
     if num_groups <= 0:
-        raise RuntimeError(
-            f"Expected num groups to be greater than 0, got {num_groups}"
-        )
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if channels % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "

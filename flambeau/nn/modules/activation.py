@@ -11,8 +11,8 @@ from typing import Any
 from flambeau.nn import functional as F
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
-from flambeau.tensor.public import fills
 from flambeau.tensor import functions as t
+from flambeau.tensor.public import fills
 
 
 class _Plain(Module):
@@ -250,7 +250,11 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input: Any) -> Any:
-        return t.gelu(input) if self.approximate == "none" else t.gelu(input, approximate=self.approximate)
+        return (
+            t.gelu(input)
+            if self.approximate == "none"
+            else t.gelu(input, approximate=self.approximate)
+        )
 
     def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"

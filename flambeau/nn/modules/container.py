@@ -11,9 +11,10 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Self
 
-from flambeau.nn.modules.module import Module, _indented
+from flambeau.nn.modules.module import Module
+from flambeau.nn.modules.naming import indented
 from flambeau.nn.modules.parameter_container import ParameterDict, ParameterList
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -21,7 +22,7 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequen
 Container = Module
 
 
-def _renumbered(modules: Iterable[Module]) -> OrderedDict[str, Any]:
+def _renumbered(modules: Iterable[Module]) -> dict[str, Any]:
     return OrderedDict((str(number), module) for number, module in enumerate(modules))
 
 
@@ -88,7 +89,7 @@ class Sequential(Module):
     def __add__(self, other: Any) -> Sequential:
         return Sequential(*self, *self._other(other))
 
-    def __iadd__(self, other: Any) -> Sequential:
+    def __iadd__(self, other: Any) -> Self:
         for module in list(self._other(other)):
             self.append(module)
         return self
@@ -105,7 +106,7 @@ class Sequential(Module):
 
     __rmul__ = __mul__
 
-    def __imul__(self, other: Any) -> Sequential:
+    def __imul__(self, other: Any) -> Self:
         for module in list(self) * (self._count(other) - 1):
             self.append(module)
         return self
@@ -186,8 +187,9 @@ class ModuleList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
-        return self.extend(modules)
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        self.extend(modules)
+        return self
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         combined = ModuleList()
@@ -234,7 +236,7 @@ class ModuleList(Module):
             else:
                 runs.append([number, number, text])
         lines = [
-            _indented(
+            indented(
                 f"({first}): {text}"
                 if first == last
                 else f"({first}-{last}): {last - first + 1} x {text}"

@@ -134,9 +134,7 @@ class _PlainConv(_ConvNd):
                 padded, weight, bias, self.stride, (0,) * self.n_spatial, self.dilation,
                 self.groups,
             )  # fmt: skip
-        return function(
-            input, weight, bias, self.stride, self.padding, self.dilation, self.groups
-        )
+        return function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def forward(self, input: Any) -> Any:
         return self._conv_forward(input, self.weight, self.bias)
@@ -174,9 +172,7 @@ class _TransposedConv(_ConvNd):
         dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         if padding_mode != "zeros":
-            raise ValueError(
-                f'Only "zeros" padding mode is supported for {type(self).__name__}'
-            )
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__()
         self._setup(
             in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding,
@@ -210,9 +206,7 @@ class _TransposedConv(_ConvNd):
         return tuple(w - low for w, low in zip(output_size, smallest, strict=True))
 
     def forward(self, input: Any, output_size: Any = None) -> Any:
-        function = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[
-            self.n_spatial - 1
-        ]
+        function = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[self.n_spatial - 1]
         return function(
             input, self.weight, self.bias, self.stride, self.padding,
             self._output_padding(input, output_size), self.groups, self.dilation,

@@ -13,6 +13,7 @@ from typing import Any, Final
 from flambeau.tensor import Tensor
 from flambeau.utils.hooks import RemovableHandle
 
+
 class _Global:
     """Hooks of every module."""
 
@@ -83,9 +84,7 @@ def register_full_backward_hook(self: Any, hook: Any, prepend: bool = False) -> 
     return handle
 
 
-def register_full_backward_pre_hook(
-    self: Any, hook: Any, prepend: bool = False
-) -> RemovableHandle:
+def register_full_backward_pre_hook(self: Any, hook: Any, prepend: bool = False) -> RemovableHandle:
     """Call hook(module, grad_output) before gradients flow through the module."""
     handle = RemovableHandle(self._backward_pre_hooks)
     self._backward_pre_hooks[handle.id] = hook
@@ -100,7 +99,9 @@ def call(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     done = False
     try:
         arguments, named = _before(module, arguments, named)
-        watch = _BackwardWatch(module) if module._backward_hooks or module._backward_pre_hooks else None
+        watch = (
+            _BackwardWatch(module) if module._backward_hooks or module._backward_pre_hooks else None
+        )
         if watch is not None:
             arguments = watch.inputs(arguments)
         result = module.forward(*arguments, **named)
@@ -126,8 +127,8 @@ def _before(
                 continue
             if not (isinstance(found, tuple) and len(found) == 2):
                 raise RuntimeError(
-                    f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
-                    f"{found}."
+                    "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
+                    f"got {found}."
                 )
             arguments, named = found
         else:
@@ -137,9 +138,7 @@ def _before(
     return arguments, named
 
 
-def _after(
-    module: Any, number: int, hook: Any, arguments: Any, named: Any, result: Any
-) -> Any:
+def _after(module: Any, number: int, hook: Any, arguments: Any, named: Any, result: Any) -> Any:
     if number in module._forward_hooks_with_kwargs:
         found = hook(module, arguments, named, result)
     else:

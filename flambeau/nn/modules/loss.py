@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.nn import functional as F
-from flambeau.nn.functions import reductions
+from flambeau.nn.functions.losses import chosen_reduction
 from flambeau.nn.modules.module import Module
 
 
@@ -20,7 +20,7 @@ class _Loss(Module):
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ) -> None:
         super().__init__()
-        self.reduction = reductions.chosen(size_average, reduce, reduction)
+        self.reduction = chosen_reduction(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):
@@ -119,9 +119,7 @@ class GaussianNLLLoss(_Loss):
 
     __constants__ = ["eps", "full", "reduction"]
 
-    def __init__(
-        self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-    ) -> None:
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(None, None, reduction)
         self.full = full
         self.eps = eps
@@ -154,9 +152,7 @@ class BCELoss(_WeightedLoss):
     __constants__ = ["reduction"]
 
     def forward(self, input: Any, target: Any) -> Any:
-        return F.binary_cross_entropy(
-            input, target, weight=self.weight, reduction=self.reduction
-        )
+        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):

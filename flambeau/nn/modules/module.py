@@ -14,9 +14,9 @@ from typing import Any
 
 from flambeau.nn.modules import hooks, state
 from flambeau.nn.modules.hooks import GLOBAL_FORWARD, GLOBAL_FORWARD_PRE
+from flambeau.nn.modules.naming import indented, type_name
 from flambeau.nn.parameter import Buffer, Parameter
 from flambeau.tensor import Tensor
-
 
 
 class Module:
@@ -37,6 +37,9 @@ class Module:
     """
 
     dump_patches: bool = False
+    _modules: dict[str, Any]
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
     _version: int = 1
     training: bool
     call_super_init: bool = False
@@ -97,6 +100,8 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         if isinstance(value, Parameter):
+            if "_parameters" not in own:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._drop(name, "_parameters")
             self.register_parameter(name, value)
             return
@@ -104,7 +109,7 @@ class Module:
         if parameters is not None and name in parameters:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as parameter '{name}' "
+                    f"cannot assign '{type_name(value)}' as parameter '{name}' "
                     "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
@@ -119,7 +124,7 @@ class Module:
         if modules is not None and name in modules:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as child module '{name}' "
+                    f"cannot assign '{type_name(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
             modules[name] = value
@@ -132,7 +137,7 @@ class Module:
         if buffers is not None and name in buffers:
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as buffer '{name}' "
+                    f"cannot assign '{type_name(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
             buffers[name] = value
@@ -166,7 +171,7 @@ class Module:
 
     def _check_name(self, name: Any, kind: str, table: dict[str, Any]) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {_type_name(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {type_name(name)}")
         if "." in name:
             raise KeyError(f'{kind} name can\'t contain "."' if kind != "module" else
                            f'module name can\'t contain ".", got: {name}')  # fmt: skip
@@ -185,7 +190,7 @@ class Module:
             return
         if not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{_type_name(param)}' object to parameter '{name}' "
+                f"cannot assign '{type_name(param)}' object to parameter '{name}' "
                 "(torch.nn.Parameter or None required)"
             )
         if param.grad_fn is not None:
@@ -203,7 +208,7 @@ class Module:
         self._check_name(name, "buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (torch Tensor or "
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or "
                 "None required)"
             )
         self._buffers[name] = tensor
@@ -215,7 +220,7 @@ class Module:
     def add_module(self, name: str, module: Any) -> None:
         """Add a child module under a name."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name(name, "module", self._modules)
         self._modules[name] = module
 
@@ -409,7 +414,7 @@ class Module:
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
         """Parameters and buffers with undefined contents on a device."""
-        import flambeau as torch
+        from flambeau.nn import names as torch
 
         return self._apply(lambda t: torch.empty_like(t, device=device), recurse=recurse)
 
@@ -434,6 +439,7 @@ class Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients, or set them to zero."""
+        parameter: Any
         for parameter in self.parameters():
             if parameter.grad is None:
                 continue
@@ -460,7 +466,7 @@ class Module:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         child_lines = [
-            f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()
+            f"({name}): {indented(repr(module))}" for name, module in self._modules.items()
         ]
         head = self._get_name() + "("
         if len(extra_lines) == 1 and not child_lines:
@@ -496,21 +502,3 @@ class Module:
     _save_to_state_dict = state.save_to_state_dict
     get_extra_state = state.get_extra_state
     set_extra_state = state.set_extra_state
-
-
-def _type_name(value: Any) -> str:
-    """A type as torch names it in errors."""
-    kind = type(value)
-    module = kind.__module__
-    if module in ("builtins", "__builtin__"):
-        return kind.__name__
-    if isinstance(value, Tensor):
-        return "torch.FloatTensor" if kind is Tensor else "torch.nn.parameter.Parameter"
-    return f"{module}.{kind.__qualname__}"
-
-
-def _indented(text: str) -> str:
-    lines = text.split("\n")
-    return "\n".join([lines[0], *["  " + line for line in lines[1:]]])
-
-

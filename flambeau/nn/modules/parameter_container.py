@@ -9,9 +9,10 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from flambeau.nn.modules.module import Module
+from flambeau.nn.modules.naming import tensor_type
 from flambeau.nn.parameter import Parameter
 from flambeau.tensor import Tensor
 
@@ -21,13 +22,7 @@ def _description(value: Any, in_dict: bool) -> str:
         return f"Object of type: {type(value).__name__}"
     size = "x".join(map(str, value.shape))
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    if in_dict:
-        letters = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long"}
-        name = letters.get(value.dtype.name, value.dtype.name.capitalize())
-        what = f"torch.{name}Tensor" if kind == "Parameter" else "torch.Tensor"
-        what = "torch.nn.parameter.Parameter" if kind == "Parameter" else what
-    else:
-        what = str(value.dtype)
+    what = tensor_type(value.dtype) if in_dict else str(value.dtype)
     return f"{kind} containing: [{what} of size {size}]"
 
 
@@ -67,8 +62,9 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter([self[position] for position in range(len(self))])
 
-    def __iadd__(self, parameters: Iterable[Any]) -> ParameterList:
-        return self.extend(parameters)
+    def __iadd__(self, parameters: Iterable[Any]) -> Self:
+        self.extend(parameters)
+        return self
 
     def append(self, value: Any) -> ParameterList:
         """Add a value at the end."""
@@ -168,7 +164,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, or `default`."""
-        return self[key] if key in self else default
+        return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A dictionary of the same value for all keys."""
@@ -229,6 +225,6 @@ class ParameterDict(Module):
         made.update(self)
         return made
 
-    def __ior__(self, other: ParameterDict) -> ParameterDict:
+    def __ior__(self, other: ParameterDict) -> Self:
         self.update(other)
         return self

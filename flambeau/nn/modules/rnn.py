@@ -8,7 +8,6 @@ Not here  the steps (functions/recurrence.py)."""
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from typing import Any
 
@@ -134,7 +133,8 @@ class RNNBase(Module):
         if input.dtype is not weight.dtype:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
-                f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})"
+                f"Convert input: input.to({weight.dtype}), or convert model: "
+                f"model.to({input.dtype})"
             )
         if input.dim() == 2:
             return input.unsqueeze(1), False
@@ -205,11 +205,7 @@ class RNNBase(Module):
 
 
 def _check_settings(hidden_size: Any, num_layers: Any, dropout: Any, proj_size: int) -> None:
-    if (
-        not isinstance(dropout, numbers.Number)
-        or not 0 <= dropout <= 1  # type: ignore[operator]
-        or isinstance(dropout, bool)
-    ):
+    if not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element "
             "being zeroed"
@@ -221,9 +217,7 @@ def _check_settings(hidden_size: Any, num_layers: Any, dropout: Any, proj_size: 
     if num_layers <= 0:
         raise ValueError("num_layers must be greater than zero")
     if proj_size < 0:
-        raise ValueError(
-            "proj_size should be a positive integer or zero to disable projections"
-        )
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
     if proj_size >= hidden_size:
         raise ValueError("proj_size has to be smaller than hidden_size")
 
@@ -233,9 +227,7 @@ class RNN(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise ValueError(
-                "proj_size argument is only supported for LSTM, not RNN or GRU"
-            )
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if len(args) > 3:
             nonlinearity = args[3]
             args = args[:3] + args[4:]
@@ -277,9 +269,7 @@ class GRU(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise ValueError(
-                "proj_size argument is only supported for LSTM, not RNN or GRU"
-            )
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
 
 
@@ -298,8 +288,8 @@ class RNNCellBase(Module):
         self.bias = bias
         gates = num_chunks * hidden_size
 
-        def made(*shape: int) -> Parameter:
-            return Parameter(creation.empty(shape, device=device, dtype=dtype))  # type: ignore[no-any-return]
+        def made(*shape: int) -> Any:
+            return Parameter(creation.empty(shape, device=device, dtype=dtype))
 
         self.weight_ih = made(gates, input_size)
         self.weight_hh = made(gates, hidden_size)

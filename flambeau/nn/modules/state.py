@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from flambeau.nn.modules.hooks import RemovableHandle
 from flambeau.tensor import Tensor
+from flambeau.utils.hooks import RemovableHandle
 
 EXTRA_STATE_KEY = "_extra_state"
 
@@ -115,9 +115,7 @@ def load_from_state_dict(
 ) -> None:
     """Copy this module's own tensors out of a state dict; errors are collected."""
     for hook in self._load_state_dict_pre_hooks.values():
-        hook(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
     assign = (local_metadata or {}).get("assign_to_params_buffers", False)
     own = dict(self._parameters)
     own.update(
@@ -230,10 +228,8 @@ def load_state_dict(
             errors.insert(0, f"Missing key(s) in state_dict: {names}. ")
     if errors:
         lines = "\n\t".join(errors)
-        raise RuntimeError(
-            f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}"
-        )
-    return IncompatibleKeys(missing, unexpected)
+        raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
+    return IncompatibleKeys(missing, unexpected)  # type: ignore[no-any-return]
 
 
 def register_state_dict_hook(self: Any, hook: Any) -> RemovableHandle:

@@ -21,7 +21,7 @@ from flambeau.nn.modules.normalization import LayerNorm
 
 
 def _square_mask(size: int, device: Any = None, dtype: Any = None) -> Any:
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     return torch.triu(
         torch.full((size, size), float("-inf"), device=device, dtype=dtype), diagonal=1
@@ -159,9 +159,7 @@ class TransformerDecoderLayer(Module):
         )  # fmt: skip
         return self.dropout1(attended)
 
-    def _mha_block(
-        self, x: Any, memory: Any, mask: Any, padding_mask: Any, is_causal: bool
-    ) -> Any:
+    def _mha_block(self, x: Any, memory: Any, mask: Any, padding_mask: Any, is_causal: bool) -> Any:
         attended, _ = self.multihead_attn(
             x, memory, memory, attn_mask=mask, key_padding_mask=padding_mask, is_causal=is_causal,
             need_weights=False,

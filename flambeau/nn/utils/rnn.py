@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from flambeau.nn.functions import recurrence
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 
-_Fields = NamedTuple(
-    "PackedSequence",
-    [("data", Any), ("batch_sizes", Any), ("sorted_indices", Any), ("unsorted_indices", Any)],
-)
+
+class _Fields(NamedTuple):
+    data: Any
+    batch_sizes: Any
+    sorted_indices: Any
+    unsorted_indices: Any
 
 
 def invert_permutation(permutation: Any) -> Any:
     """Where each place of a permutation goes."""
     if permutation is None:
         return None
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     return torch.empty_like(permutation).scatter_(
         0, permutation, torch.arange(0, permutation.numel())
@@ -75,7 +78,7 @@ def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> Any:
     """Pack (time, batch, ...) whose sequences have the given lengths."""
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     counts = [int(each) for each in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
     order = None
@@ -91,7 +94,7 @@ def pack_padded_sequence(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size="
             f"{input.shape[1]})"
         )
-    if any(a < b for a, b in zip(counts, counts[1:], strict=False)):
+    if any(a < b for a, b in pairwise(counts)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
             "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
@@ -114,7 +117,7 @@ def pad_packed_sequence(
     total_length: int | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """(padded tensor, lengths) of a packed sequence."""
-    import flambeau as torch
+    from flambeau.nn import names as torch
 
     sizes = sequence.batch_sizes.tolist()
     longest = len(sizes)
@@ -188,9 +191,7 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
     """Pack tensors of unequal lengths."""
     lengths = [each.shape[0] for each in sequences]
-    return pack_padded_sequence(
-        pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted
-    )
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: Any) -> list[Any]:
@@ -219,15 +220,11 @@ def run_packed(layer: Any, input: PackedSequence, hx: Any) -> tuple[Any, Any]:
     data, last = _layers(layer, input.data, states, sizes)
     if input.unsorted_indices is not None:
         last = [each.index_select(1, input.unsorted_indices) for each in last]
-    output = PackedSequence(
-        data, input.batch_sizes, input.sorted_indices, input.unsorted_indices
-    )
+    output = PackedSequence(data, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
     return output, tuple(last) if is_lstm else last[0]
 
 
-def _layers(
-    layer: Any, data: Any, states: list[Any], sizes: list[int]
-) -> tuple[Any, list[Any]]:
+def _layers(layer: Any, data: Any, states: list[Any], sizes: list[int]) -> tuple[Any, list[Any]]:
     n_directions = 2 if layer.bidirectional else 1
     finals: list[list[Any]] = [[] for _ in states]
     for number in range(layer.num_layers):
@@ -279,8 +276,7 @@ def _backwards(
         count = states[0].shape[0]
         if size > count:
             states = [
-                t.cat([each, first[count:size]])
-                for each, first in zip(states, start, strict=True)
+                t.cat([each, first[count:size]]) for each, first in zip(states, start, strict=True)
             ]
         states = list(recurrence.step(mode, part, states, weights))
         made.append(states[0])

@@ -26,7 +26,7 @@ _FILES: dict[str, tuple[str, ...]] = {
     "_utils.worker": ("get_worker_info",),
 }  # fmt: skip
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
-__all__ = sorted(_WHERE)  # noqa: PLE0605 - names are found when used
+__all__ = sorted(_WHERE)
 _MODULES = ("_utils", "dataloader", "dataset", "distributed", "sampler")
 
 

@@ -30,9 +30,7 @@ def permutation_tensor(count: int, generator: Any = None) -> Any:
     """randperm(count), in memory."""
     made = creation.empty_layout(contiguous((count,), dtypes.int64))
     if count:
-        fills.fill_permutation(
-            generator or default_generator, made._storage.block.address, count
-        )
+        fills.fill_permutation(generator or default_generator, made._storage.block.address, count)
         index_bounds.know(made, 0, count - 1)
     return made
 

@@ -10,6 +10,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from flambeau.base import dtypes
+from flambeau.random.tensors import multinomial
+from flambeau.tensor import creation
 from flambeau.utils.data import draws
 
 Index = TypeVar("Index", covariant=True)
@@ -100,13 +103,8 @@ class WeightedRandomSampler(Sampler[int]):
     def __init__(
         self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None
     ) -> None:
-        import flambeau as torch
 
-        if (
-            not isinstance(num_samples, int)
-            or isinstance(num_samples, bool)
-            or num_samples <= 0
-        ):
+        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(
                 f"num_samples should be a positive integer value, but got num_samples={num_samples}"
             )
@@ -114,7 +112,7 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(
                 f"replacement should be a boolean value, but got replacement={replacement}"
             )
-        given = torch.as_tensor(weights, dtype=torch.float64)
+        given = creation.as_tensor(weights, dtype=dtypes.float64)
         if len(given.shape) != 1:
             raise ValueError(
                 f"weights should be a 1d sequence but given weights have shape {tuple(given.shape)}"
@@ -125,9 +123,8 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        import flambeau as torch
 
-        drawn = torch.multinomial(
+        drawn = multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
         yield from drawn.tolist()

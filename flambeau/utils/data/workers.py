@@ -7,6 +7,7 @@ Not here  what workers do (_utils/worker.py)."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import time
 from multiprocessing import connection
@@ -129,7 +130,7 @@ class WorkerIterator(BaseIterator):
     def _next_position(self) -> int | None:
         """The position to be given next, or None at the end."""
         if not self._loader.in_order and self._arrived:
-            return next(iter(self._arrived))
+            return int(next(iter(self._arrived)))
         while self._wanted < self._sent:
             if self._wanted in self._arrived or self._wanted in self._owner:
                 return self._wanted
@@ -140,23 +141,27 @@ class WorkerIterator(BaseIterator):
         """Take one message; raises when a worker died or the time is up."""
         timeout = self._loader.timeout or None
         deadline = None if timeout is None else time.monotonic() + timeout
-        waiting = {self._from[number]: number for number in set(self._owner.values())}
-        sentinels = {self._processes[number].sentinel: number for number in waiting.values()}
+        waiting: dict[Any, int] = {
+            self._from[number]: number for number in set(self._owner.values())
+        }
+        sentinels: dict[Any, int] = {
+            self._processes[number].sentinel: number for number in waiting.values()
+        }
         left = None if deadline is None else max(deadline - time.monotonic(), 0)
-        ready = connection.wait([*waiting, *sentinels], left)
+        ready: list[Any] = connection.wait([*waiting, *sentinels], left)
         if not ready:
             raise RuntimeError(f"DataLoader timed out after {self._loader.timeout} seconds")
         dead = []
         for each in ready:
             if each in waiting:
                 try:
-                    raw = each.recv_bytes()  # type: ignore[union-attr]
+                    raw = each.recv_bytes()
                 except (EOFError, ConnectionResetError):
-                    dead.append(waiting[each])  # type: ignore[index]
+                    dead.append(waiting[each])
                     continue
                 self._take(*transport.loads(raw))
                 return
-        self._died(dead or [sentinels[each] for each in ready])  # type: ignore[index]
+        self._died(dead or [sentinels[each] for each in ready])
 
     def _take(self, position: int, data: Any) -> None:
         number = self._owner.pop(position)
@@ -191,10 +196,8 @@ class WorkerIterator(BaseIterator):
             return
         self._is_closed = True
         for pipe in self._to:
-            try:
+            with contextlib.suppress(BrokenPipeError, OSError):
                 pipe.send(worker.STOP)
-            except (BrokenPipeError, OSError):
-                pass
             pipe.close()
         for pipe in self._from:
             pipe.close()
@@ -206,7 +209,5 @@ class WorkerIterator(BaseIterator):
             process.close()
 
     def __del__(self) -> None:
-        try:
+        with contextlib.suppress(Exception):  # the interpreter may be half gone
             self.close()
-        except Exception:
-            pass  # the interpreter may be half gone

@@ -11,7 +11,8 @@ import copy
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
-from flambeau.tensor import Tensor
+from flambeau.base import dtypes
+from flambeau.tensor import Tensor, creation
 from flambeau.tensor import functions as t
 
 _MESSAGE = (
@@ -25,7 +26,6 @@ def _is_text_array(data: Any) -> bool:
 
 def default_convert(data: Any) -> Any:
     """Arrays and numbers of NumPy as tensors, in containers too; the rest as it is."""
-    import flambeau as torch
 
     kind = type(data)
     if isinstance(data, Tensor):
@@ -33,7 +33,7 @@ def default_convert(data: Any) -> Any:
     if kind.__module__ == "numpy" and kind.__name__ not in ("str_", "string_"):
         if kind.__name__ == "ndarray" and _is_text_array(data):
             return data
-        return torch.as_tensor(data)
+        return creation.as_tensor(data)
     if isinstance(data, Mapping):
         return _mapping(data, {key: default_convert(data[key]) for key in data})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
@@ -105,15 +105,13 @@ def _collated_numpy(batch: Any, table: Any) -> Any:
     """NumPy's arrays and numbers; text is refused."""
     import numpy
 
-    import flambeau as torch
-
     element = batch[0]
     if isinstance(element, numpy.ndarray):
         if _is_text_array(element):
             raise TypeError(_MESSAGE.format(element.dtype))
-        return collate([torch.as_tensor(each) for each in batch], collate_fn_map=table)
+        return collate([creation.as_tensor(each) for each in batch], collate_fn_map=table)
     if isinstance(element, (numpy.bool_, numpy.number, numpy.object_)):
-        return torch.as_tensor(numpy.array(batch))
+        return creation.as_tensor(numpy.array(batch))
     raise TypeError(_MESSAGE.format(type(element)))
 
 
@@ -124,16 +122,14 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
 
 def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
     """Python floats as float64."""
-    import flambeau as torch
 
-    return torch.tensor(list(batch), dtype=torch.float64)
+    return creation.tensor(list(batch), dtype=dtypes.float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
     """Python ints and bools."""
-    import flambeau as torch
 
-    return torch.tensor(list(batch))
+    return creation.tensor(list(batch))
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:

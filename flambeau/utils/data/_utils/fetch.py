@@ -36,7 +36,7 @@ class MapFetcher:
             return self.collate_fn(self.dataset[index])
         if self.is_whole and isinstance(index, list):
             length = len(self.dataset)
-            if index and all([type(each) is int and 0 <= each < length for each in index]):
+            if index and all(type(each) is int and 0 <= each < length for each in index):
                 return whole_batch(self.dataset, creation.tensor(index))
         if getattr(self.dataset, "__getitems__", None):
             data = self.dataset.__getitems__(index)
