@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flambeau.codegen.vocabulary import Expression
+from flambeau.engine.sizes import Size
 from flambeau.engine.statement import Loop, Place, SizeNumber
 
 
@@ -128,6 +129,15 @@ def aligned(
             right[position : position + 1] = [a, b // a]
         position += 1
     return (left_splits, right_splits) if len(left) == len(right) else None
+
+
+def named(domain: Sequence[int]) -> str:
+    """A domain for people; Sizes of a plan for many sizes stay unnamed.
+
+    >>> named([2, 3])
+    '(2, 3)'
+    """
+    return f"({', '.join(['?' if isinstance(size, Size) else str(size) for size in domain])})"
 
 
 def split_strides(strides: Sequence[int], splits: list[tuple[int, int]]) -> list[int]:

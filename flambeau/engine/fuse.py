@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from flambeau.engine.statement import Loop, Native, Statement
-from flambeau.engine.states import LoopUnit
+from flambeau.engine.states import LoopUnit, State
 
 # Groups tried for a statement, from its producer on and from the newest back.
 CANDIDATES: Final = 6
@@ -63,8 +63,9 @@ class Fused:
 
 
 class _Fuser:
-    def __init__(self, storage_of: Sequence[int]) -> None:
+    def __init__(self, storage_of: Sequence[int], root: State | None) -> None:
         self.storage_of = storage_of
+        self.root = root
         self.fused = Fused()
         # Per storage: number of the last unit that writes it, and that touches it.
         self.last_write: dict[int, int] = {}
@@ -125,7 +126,7 @@ class _Fuser:
                 refusal = why
         if refusal:
             self.fused.refusals.append((record, refusal))
-        made = LoopUnit(len(units))
+        made = LoopUnit(len(units), self.root)
         why = made.join(loop, references, first_number, storage_of, record)
         if why:
             raise RuntimeError(f"a statement does not fit a kernel of its own: {why}")
@@ -133,9 +134,11 @@ class _Fuser:
         return made.number
 
 
-def fuse(instances: Sequence[Instance], storage_of: Sequence[int]) -> Fused:
-    """Put statements into units, in order."""
-    fuser = _Fuser(storage_of)
+def fuse(
+    instances: Sequence[Instance], storage_of: Sequence[int], root: State | None = None
+) -> Fused:
+    """Put statements into units, in order; `root` where their states are not to be kept."""
+    fuser = _Fuser(storage_of, root)
     for instance in instances:
         fuser.add(instance)
     fused = fuser.fused

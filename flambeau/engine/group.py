@@ -18,6 +18,7 @@ from flambeau.engine.alignment import (
     aligned,
     collapses,
     kept_splits,
+    named,
     refined_marks,
     split_strides,
 )
@@ -31,8 +32,8 @@ class Group:
     """Statements that share one kernel.
 
     kind       "map", "rows" (inner dims reduced somewhere) or "columns"
-    dims       sizes of the refined domain; the first n_outer of them are rows' dims, then (columns)
-               n_reduced reduced ones, then inner ones
+    dims, size  sizes of the refined domain and their product; the first n_outer of them are rows'
+               dims, then (columns) n_reduced reduced ones, then inner ones
     values     in program order; `latest` finds the last value of a storage
     touched    storages read from memory, with the accesses used
     """
@@ -41,6 +42,7 @@ class Group:
         self.storage_of = storage_of
         self.kind = "map"
         self.dims: list[int] = []
+        self.size = 1
         self.n_outer = 0
         self.n_reduced = 0
         self.accesses: list[GroupAccess] = []
@@ -96,6 +98,7 @@ class Group:
         undo = Undo(self)
         self.kind, self.n_outer, self.n_reduced = "rows", n_rows_dims, len(inner)
         self.dims = self.dims + inner
+        self.size = loop.size
         zeros = [0] * len(inner)
         for access in undo.held:
             access.strides = access.strides + zeros
@@ -110,6 +113,7 @@ class Group:
     def _start(self, bound: Bound) -> bool:
         loop = bound.loop
         self.dims = list(loop.domain)
+        self.size = loop.size
         self.started = True
         if loop.reduction is not None:
             self.kind = "columns" if loop.is_columns else "rows"
@@ -161,9 +165,10 @@ class Group:
 
     def _join_elements(self, bound: Bound) -> bool:
         loop = bound.loop
-        splits = aligned(self.dims, loop.domain)
+        # Domains of other sizes never align: one question instead of one a dimension.
+        splits = aligned(self.dims, loop.domain) if loop.size == self.size else None
         if splits is None:
-            return self._refuse(f"domain {tuple(loop.domain)} against {tuple(self.dims)}")
+            return self._refuse(f"domain {named(loop.domain)} against {named(self.dims)}")
         own, others = splits
         if (own and self.has_index) or (others and loop.expression.uses_index):
             return self._refuse("positions along a dimension that would be split")
@@ -181,9 +186,10 @@ class Group:
         kind = "columns" if loop.is_columns else "rows"
         if self.kind not in ("map", kind):
             return self._refuse(f"{kind} reduction in a {self.kind} group")
-        splits = aligned(self.dims, loop.domain)
+        # Domains of other sizes never align: one question instead of one a dimension.
+        splits = aligned(self.dims, loop.domain) if loop.size == self.size else None
         if splits is None:
-            return self._refuse(f"domain {tuple(loop.domain)} against {tuple(self.dims)}")
+            return self._refuse(f"domain {named(loop.domain)} against {named(self.dims)}")
         own, others = splits
         if (own or others) and (self.has_index or loop.expression.uses_index):
             return self._refuse("positions along a dimension that would be split")
@@ -274,7 +280,7 @@ class Undo:
 
     def __init__(self, group: Group) -> None:
         self.group = group
-        self.state = (group.kind, list(group.dims), group.n_outer, group.n_reduced)
+        self.state = (group.kind, list(group.dims), group.size, group.n_outer, group.n_reduced)
         held = {id(a): a for a in group.accesses}
         held.update({id(v.access): v.access for v in group.values})
         self.held = list(held.values())
@@ -283,7 +289,7 @@ class Undo:
 
     def __call__(self) -> None:
         group = self.group
-        group.kind, group.dims, group.n_outer, group.n_reduced = self.state
+        group.kind, group.dims, group.size, group.n_outer, group.n_reduced = self.state
         for value, level, early in self.levels:
             value.level, value.early = level, early
         for access, strides in self.strides:

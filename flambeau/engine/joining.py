@@ -219,7 +219,7 @@ class Joining:
 
 def _kind(number: int | SizeNumber) -> type:
     """Tells a count 2 from a count 2.0 and both from run-time number 2."""
-    return type(number.value) if isinstance(number, SizeNumber) else SizeNumber
+    return (float if number.is_float else int) if isinstance(number, SizeNumber) else SizeNumber
 
 
 def _substitute(

@@ -15,6 +15,7 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous_strides
 from flambeau.codegen.vocabulary import BUILDER, Expression, expression
+from flambeau.engine.sizes import Size
 from flambeau.engine.statement import Loop, Memory, Native, Place, SizeNumber, Statement
 
 
@@ -104,14 +105,21 @@ class Lowering:
         """Run-time number `index` of the record, int64 or float64."""
         return Value("number", (), element, payload=index)
 
-    def size_number(self, value: float, element: dtype) -> Value:
+    def size_number(self, value: Any, element: dtype) -> Value:
         """A number that follows from sizes: part of the plan, never of the kernel."""
-        kept = dtypes.float64 if isinstance(value, float) or element.category == 2 else dtypes.int64
-        made = float(value) if kept is dtypes.float64 else int(value)
-        return Value("number", (), kept, payload=SizeNumber(made))
+        is_size = isinstance(value, Size)
+        is_float = element.category == 2 or (value.is_float if is_size else type(value) is float)
+        if is_size:
+            made = value.as_float() if is_float else value
+        else:
+            made = float(value) if is_float else int(value)
+        kept = dtypes.float64 if is_float else dtypes.int64
+        return Value("number", (), kept, payload=SizeNumber(made, is_float))
 
     def full(self, shape: tuple[int, ...], value: float | bool, element: dtype) -> Value:
         """The same constant everywhere."""
+        if isinstance(value, Size):
+            value = float(value) if value.is_float else int(value)
         return Value("constant", shape, element, payload=value)
 
     def iota(self, shape: tuple[int, ...], dim: int) -> Value:
@@ -217,6 +225,12 @@ class Lowering:
             value = self._store(lambda k, x: x, (value,), value.dtype, value.dtype)
             strides = contiguous_strides(shape)
         return value.with_view(shape, strides)
+
+    def can_view(self, value: Value, shape: Sequence[int]) -> bool:
+        """Whether reshaping takes no copy."""
+        if value.kind != "memory":
+            return True
+        return reshaped_strides(value.shape, value.strides, tuple(shape)) is not None
 
     # Statements --------------------------------------------------------------
 
@@ -448,6 +462,8 @@ class Lowering:
         numbers: list[int | SizeNumber],
     ) -> Any:
         if not isinstance(value, Value):
+            if isinstance(value, Size):
+                value = float(value) if value.is_float else int(value)
             return BUILDER.constant(value, _constant_dtype(value))
         if value.kind == "constant":
             return BUILDER.constant(value.payload, value.dtype)

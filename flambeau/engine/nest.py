@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
@@ -19,6 +19,7 @@ from flambeau.codegen.vocabulary import Expression, expression
 from flambeau.engine.alignment import GroupAccess, GroupValue
 from flambeau.engine.group import Group
 from flambeau.engine.joining import FEW_ROWS, LONG_ROW
+from flambeau.engine.sizes import Size
 from flambeau.engine.statement import SizeNumber
 
 # Elements of a map's row handled as one unit of work.
@@ -55,16 +56,21 @@ class ErrorWord:
     """A bound word: address of the word that gathers set when an index is out of range."""
 
 
-Word = int | Pointer | Number | ErrorWord
+Word = int | Size | Pointer | Number | ErrorWord
 
 
 def _number_word(number: int | SizeNumber) -> Word:
     """A record's number, or the bits of one that follows from sizes."""
     if not isinstance(number, SizeNumber):
         return Number(number)
-    if isinstance(number.value, int):
-        return number.value
-    bits: int = struct.unpack("=q", struct.pack("=d", number.value))[0]
+    value = number.value
+    if isinstance(value, Size):
+        return value.tape.apply(_double_bits, value, 0) if number.is_float else value
+    return _double_bits(value, 0) if number.is_float else value
+
+
+def _double_bits(value: float, _: int) -> int:
+    bits: int = struct.unpack("=q", struct.pack("=d", value))[0]
     return bits
 
 
@@ -85,9 +91,17 @@ class Kernel:
         self.nest = nest
         self.words = words
         self.n_units = n_units
-        self.chunk_units = chunk_units(n_units, unit_ns)
+        self.chunk_units = _chunk_units(n_units, unit_ns)
         self.scratch_bytes = scratch_bytes
         self.n_bytes = n_bytes
+
+
+def _chunk_units(n_units: Any, unit_ns: Any) -> Any:
+    for each in (n_units, unit_ns):
+        if isinstance(each, Size):
+            # Worked out when sizes are bound: it decides nothing else.
+            return each.tape.apply(chunk_units, n_units, unit_ns)
+    return chunk_units(n_units, unit_ns)
 
 
 def chunk_units(n_units: int, unit_ns: float) -> int:

@@ -19,7 +19,7 @@ from flambeau.base.dtypes import dtype, uint8
 from flambeau.codegen.loops import Nest
 from flambeau.devices.cpu import features, jit
 from flambeau.devices.cpu.steps import At
-from flambeau.engine.fuse import Fused, Instance, NativeCall, fuse
+from flambeau.engine.fuse import Instance, NativeCall, fuse
 from flambeau.engine.signature import Signature
 from flambeau.engine.statement import Loop, Native
 from flambeau.engine.states import LoopUnit
@@ -91,30 +91,79 @@ class SegmentFacts:
         self.kept = kept
 
 
-class _Planner:
-    """References: touched views, fresh outputs, temporaries; storages: inputs, fresh ones,
-    temporaries."""
+class Arena:
+    """Memory that storages share while a segment runs.
 
-    def __init__(self, facts: SegmentFacts) -> None:
+    kept       storages with memory of their own
+    n_bytes    per storage
+    lifetimes  storage -> [first unit, last unit] that touches it
+    """
+
+    __slots__ = ("kept", "lifetimes", "n_bytes")
+
+    def __init__(self, kept: set[int], n_bytes: list[Any]) -> None:
+        self.kept = kept
+        self.n_bytes = n_bytes
+        self.lifetimes: dict[int, list[int]] = {}
+
+    def use(self, storage: int, unit: int) -> None:
+        """Note that a unit touches a storage; units come in order."""
+        if storage not in self.kept:
+            found = self.lifetimes.get(storage)
+            if found is None:
+                self.lifetimes[storage] = [unit, unit]
+            else:
+                found[1] = unit
+
+    def placed(self) -> tuple[dict[int, int], int]:
+        """Offsets and total: first fit, largest first, lifetimes apart or places apart."""
+        placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last; in order
+        offsets: dict[int, int] = {}
+        total = 0
+        n_bytes = self.n_bytes
+        for storage in sorted(self.lifetimes, key=lambda each: -n_bytes[each]):
+            first, last = self.lifetimes[storage]
+            size = -(-max(n_bytes[storage], 1) // ALIGNMENT) * ALIGNMENT
+            offset = 0
+            for low, high, begin, end in placed:
+                if begin <= last and first <= end:
+                    if low - offset >= size:
+                        break
+                    if high > offset:
+                        offset = high
+            offsets[storage] = offset
+            insort(placed, (offset, offset + size, first, last))
+            if offset + size > total:
+                total = offset + size
+        return offsets, total
+
+
+class Planner:
+    """References: touched views, fresh outputs, temporaries; storages: inputs, fresh ones,
+    temporaries.
+
+    meant    what to lower in place of a signature: itself, or its form with Sizes
+    """
+
+    def __init__(
+        self, facts: SegmentFacts, meant: dict[Signature, Signature] | None = None
+    ) -> None:
         self.facts = facts
+        self.meant = meant
         self.n_touched = len(facts.touched)
         self.n_inputs = len(facts.input_bytes)
-        self.n_fresh = len(facts.fresh_bytes)
-        self.n_storages = self.n_inputs + self.n_fresh
+        self.n_storages = self.n_inputs + len(facts.fresh_bytes)
         self.storage_of = [self._storage(code >> 1) for code in facts.touched]
         self.storage_of += range(self.n_inputs, self.n_storages)
-        # Bytes of inputs, fresh storages, temporaries.
-        self.n_bytes: list[int] = [*facts.input_bytes, *facts.fresh_bytes]
         self.itemsizes: list[int] = [1] * self.n_touched
         self.formats: list[str] = []
         # Everything that is there before or after the segment.
-        self.kept = set(range(self.n_inputs)) | {self.n_inputs + n for n in facts.kept}
+        kept = set(range(self.n_inputs)) | {self.n_inputs + n for n in facts.kept}
+        self.arena = Arena(kept, [*facts.input_bytes, *facts.fresh_bytes])
         self.stored_numbers = tuple(sorted(facts.kept))
         self.address_of = {n: FIRST_STORAGE + n for n in range(self.n_inputs)}
         for position, number in enumerate(self.stored_numbers):
             self.address_of[self.n_inputs + number] = FIRST_STORAGE + self.n_inputs + position
-        # storage -> [first step, last step] of those that live in the arena
-        self.lifetimes: dict[int, list[int]] = {}
 
     def _storage(self, code: int) -> int:
         return -1 - code if code < 0 else self.n_inputs + code
@@ -129,7 +178,7 @@ class _Planner:
             if letters:
                 self.formats.append(letters)
             numbers.append(numbers[-1] + len(letters))
-        needed = set(self.kept)
+        needed = set(self.arena.kept)
         live: list[Instance] = []
         for record in range(len(self.facts.keys) - 1, -1, -1):
             key = self.facts.keys[record]
@@ -165,7 +214,7 @@ class _Planner:
         for slot, layout in zip(references, signature.layouts, strict=False):
             if slot < n_touched:
                 self.itemsizes[slot] = layout.itemsize
-        lowered = signature.lowered()
+        lowered = (signature if self.meant is None else self.meant[signature]).lowered()
         for count, element in lowered.temporaries:
             references.append(self.new_temporary(count, element))
         for statement in reversed(lowered.statements):
@@ -187,47 +236,22 @@ class _Planner:
                         live.append(Instance(statement, record, references, first_number))
                     break
 
-    def new_temporary(self, count: int, element: dtype) -> int:
+    def new_temporary(self, count: Any, element: dtype) -> int:
         """A slot of memory that lives within the segment."""
-        self.storage_of.append(len(self.n_bytes))
-        self.n_bytes.append(count * element.itemsize)
+        n_bytes = self.arena.n_bytes
+        self.storage_of.append(len(n_bytes))
+        n_bytes.append(count * element.itemsize)
         return len(self.storage_of) - 1
 
-    # Memory ------------------------------------------------------------------
-
-    def use(self, storage: int, step: int) -> None:
-        """Note that a step touches a storage; steps come in order."""
-        if storage not in self.kept:
-            found = self.lifetimes.get(storage)
-            if found is None:
-                self.lifetimes[storage] = [step, step]
-            else:
-                found[1] = step
-
-    def place_arena(self) -> tuple[dict[int, int], int]:
-        """Offsets in the arena: first fit, largest first, lifetimes apart or places apart."""
-        placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last; in order
-        offsets: dict[int, int] = {}
-        total = 0
-        n_bytes = self.n_bytes
-        for storage in sorted(self.lifetimes, key=lambda each: -n_bytes[each]):
-            first, last = self.lifetimes[storage]
-            size = -(-max(n_bytes[storage], 1) // ALIGNMENT) * ALIGNMENT
-            offset = 0
-            for low, high, begin, end in placed:
-                if begin <= last and first <= end:
-                    if low - offset >= size:
-                        break
-                    if high > offset:
-                        offset = high
-            offsets[storage] = offset
-            insort(placed, (offset, offset + size, first, last))
-            if offset + size > total:
-                total = offset + size
-        return offsets, total
+    def use(self, steps: Sequence[Step], unit: int) -> None:
+        """Note the memory that a unit's steps touch."""
+        storage_of, arena = self.storage_of, self.arena
+        for step in steps:
+            for _, slot, _ in step.pointers:
+                arena.use(storage_of[slot], unit)
 
 
-class _Step:
+class Step:
     """A step of the program before memory is placed.
 
     pointers   (position among the arguments, slot, bytes)
@@ -243,16 +267,16 @@ class _Step:
     def __init__(
         self,
         made: Any,
-        words: Sequence[int],
-        pointers: list[tuple[int, int, int]],
+        words: Sequence[Any],
+        pointers: list[tuple[int, int, Any]],
         numbers: list[tuple[int, int]],
         errors: Sequence[int],
         records: set[int],
     ) -> None:
         self.name: str = made.name
-        self.n_units: int = made.n_units
-        self.chunk_units: int = made.chunk_units
-        self.scratch_bytes: int = made.scratch_bytes
+        self.n_units = made.n_units
+        self.chunk_units = made.chunk_units
+        self.scratch_bytes = made.scratch_bytes
         self.words = words
         self.pointers = pointers
         self.numbers = numbers
@@ -262,24 +286,51 @@ class _Step:
 
 def plan_segment(facts: SegmentFacts) -> Plan:
     """Plan a segment: instantiate, fuse, make kernels, place memory, write the program."""
-    planner = _Planner(facts)
+    planner = Planner(facts)
     fused = fuse(planner.instantiate(), planner.storage_of)
     texts: dict[str, jit.Text] = {}
-    steps = _steps(planner, fused, texts)
-    addresses = _compiled(texts)
-    offsets, arena_bytes = planner.place_arena()
+    steps: list[Step] = []
+    for number, unit in enumerate(fused.units):
+        if isinstance(unit, NativeCall):
+            workspace = planner.new_temporary(0, uint8)
+            made = native_steps(
+                unit.native, unit, workspace, planner.arena.n_bytes, planner.storage_of
+            )
+            native_texts(unit.native, texts)
+            for r in unit.native.results:
+                planner.arena.use(planner.storage_of[unit.references[r]], number)
+        else:
+            made = loop_steps(planner, unit, texts, fused.in_memory)
+        planner.use(made, number)
+        steps += made
+    addresses = compiled(texts)
+    words: list[Any] = [
+        len(steps), max([len(step.words) for step in steps], default=0),
+        max([step.scratch_bytes for step in steps], default=0), 0,
+    ]  # fmt: skip
+    in_arena: list[tuple[int, int]] = []
+    for step in steps:
+        write_step(words, in_arena, step, addresses[step.name], planner)
+    offsets, arena_bytes = planner.arena.placed()
+    for position, storage in in_arena:
+        words[position] += offsets[storage]
     plan = Plan()
-    plan.stored_numbers = planner.stored_numbers
-    plan.stored = sum([1 << 8 * number for number in facts.kept])
+    describe(plan, planner)
     plan.arena_bytes = arena_bytes
-    plan.n_touched = planner.n_touched
-    plan.pack_numbers = struct.Struct("=" + "q" * planner.n_touched + "".join(planner.formats)).pack
     plan.n_kernels = len(steps)
     plan.statements = fused.n_statements
     plan.notes = fused.refusals
     plan.kernels = [(step.name, step.records, step.n_units) for step in steps]
-    plan.program = _program(planner, steps, addresses, offsets)
+    plan.program = array("q", words)
     return plan
+
+
+def describe(plan: Plan, planner: Planner) -> None:
+    """What of a plan does not depend on sizes."""
+    plan.stored_numbers = planner.stored_numbers
+    plan.stored = sum([1 << 8 * number for number in planner.stored_numbers])
+    plan.n_touched = planner.n_touched
+    plan.pack_numbers = struct.Struct("=" + "q" * planner.n_touched + "".join(planner.formats)).pack
 
 
 _KERNELS: dict[str, int] = {}
@@ -287,56 +338,37 @@ _KERNELS: dict[str, int] = {}
 _WRITERS: Final = ("codegen", "base")
 
 
-def _compiled(texts: dict[str, jit.Text]) -> dict[str, int]:
+def compiled(texts: dict[str, jit.Text]) -> dict[str, int]:
+    """Addresses of all kernels, these included."""
     missing = {name: text for name, text in texts.items() if name not in _KERNELS}
     if missing:
         _KERNELS.update(jit.compile_functions(missing))
     return _KERNELS
 
 
-def _steps(planner: _Planner, fused: Fused, texts: dict[str, jit.Text]) -> list[_Step]:
-    bits = CONFIG.vector_bits or features.vector_bits()
-    steps: list[_Step] = []
-    for unit in fused.units:
-        if isinstance(unit, NativeCall):
-            _native_steps(planner, unit, steps, texts, bits)
-        else:
-            _loop_steps(planner, unit, steps, texts, fused.in_memory, bits)
-    return steps
-
-
-def _loop_steps(
-    planner: _Planner,
-    unit: LoopUnit,
-    steps: list[_Step],
-    texts: dict[str, jit.Text],
-    in_memory: set[int],
-    bits: int,
-) -> None:
-    kept, storage_of = planner.kept, planner.storage_of
+def loop_steps(
+    planner: Planner, unit: LoopUnit, texts: dict[str, jit.Text], in_memory: set[int]
+) -> list[Step]:
+    """Steps of loops that share a kernel."""
+    kept = planner.arena.kept
     storages, slots, numbers = list(unit.storages), list(unit.slots), list(unit.numbers)
     is_stored = tuple(
         [storages[own] in kept or storages[own] in in_memory for own in unit.state.targets]
     )
     launches = unit.state.launched(is_stored)
     temporaries = [planner.new_temporary(*each) for each in launches.temporaries]
+    steps = []
     for kernel in launches.kernels:
         name = kernel.name
         if name not in _KERNELS and name not in texts:
-            texts[name] = jit.LateText(_text_maker(kernel.nest, bits, name), _WRITERS)
-        number = len(steps)
-        pointers = []
-        for position, own, n_bytes in kernel.pointers:
-            slot = slots[own] if own >= 0 else temporaries[-1 - own]
-            planner.use(storage_of[slot], number)
-            pointers.append((position, slot, n_bytes))
-        steps.append(
-            _Step(
-                kernel, kernel.words, pointers,
-                [(position, numbers[own]) for position, own in kernel.numbers],
-                kernel.errors, unit.records,
-            )
-        )  # fmt: skip
+            texts[name] = jit.LateText(_text_maker(kernel.nest, vector_bits(), name), _WRITERS)
+        pointers = [
+            (position, slots[own] if own >= 0 else temporaries[-1 - own], n_bytes)
+            for position, own, n_bytes in kernel.pointers
+        ]
+        taken = [(position, numbers[own]) for position, own in kernel.numbers]
+        steps.append(Step(kernel, kernel.words, pointers, taken, kernel.errors, unit.records))
+    return steps
 
 
 def _text_maker(nest: Nest, bits: int, name: str) -> Callable[[], str]:
@@ -348,9 +380,14 @@ def _text_maker(nest: Nest, bits: int, name: str) -> Callable[[], str]:
     return make
 
 
-def _made(native: Native, bits: int) -> Any:
+def vector_bits() -> int:
+    """Width of vectors that kernels are made for."""
+    return CONFIG.vector_bits or features.vector_bits()
+
+
+def _made(native: Native) -> Any:
     """What a native statement's maker says, asked once under the same switches."""
-    switches = (bits, CONFIG.threads, CONFIG.codegen_level)
+    switches = (vector_bits(), CONFIG.threads, CONFIG.codegen_level)
     made = native.made.get(switches)
     if made is None:
         made = native.maker(native.reads, native.writes, **native.attributes)
@@ -358,25 +395,29 @@ def _made(native: Native, bits: int) -> Any:
     return made
 
 
-def _native_steps(
-    planner: _Planner,
+def native_texts(native: Native, texts: dict[str, jit.Text]) -> None:
+    """Texts of the kernels of a native statement that are not compiled."""
+    for step in _made(native).steps:
+        if step.name not in _KERNELS:
+            texts[step.name] = step.text
+
+
+def native_steps(
+    native: Native,
     call: NativeCall,
-    steps: list[_Step],
-    texts: dict[str, jit.Text],
-    bits: int,
-) -> None:
-    native, references = call.native, call.references
-    storage_of = planner.storage_of
-    made = _made(native, bits)
-    workspace = -1
-    if made.workspace_bytes:
-        workspace = planner.new_temporary(made.workspace_bytes, uint8)
+    workspace: int,
+    n_bytes_of: list[Any],
+    storage_of: Sequence[int],
+) -> list[Step]:
+    """Steps of a native statement; the bytes of its workspace become known."""
+    made, references = _made(native), call.references
+    n_bytes_of[storage_of[workspace]] = made.workspace_bytes
+    steps = []
     for step in made.steps:
         if not step.n_units:
             continue
-        number = len(steps)
         words: list[int] = []
-        pointers: list[tuple[int, int, int]] = []
+        pointers: list[tuple[int, int, Any]] = []
         errors: list[int] = []
         for position, word in enumerate(step.arguments):
             if not isinstance(word, At):
@@ -385,51 +426,42 @@ def _native_steps(
             words.append(0)
             if word.what == "error":
                 errors.append(position)
-                continue
-            if word.what == "workspace":
-                slot, n_bytes = workspace, word.n_bytes
+            elif word.what == "workspace":
+                pointers.append((position, workspace, word.n_bytes))
             else:
                 memory = (native.reads if word.what == "read" else native.writes)[word.number]
-                slot = references[memory.reference]
                 n_bytes = memory.offset * memory.dtype.itemsize + word.n_bytes
-            planner.use(storage_of[slot], number)
-            pointers.append((position, slot, n_bytes))
-        if step.name not in _KERNELS:
-            texts[step.name] = step.text
-        steps.append(_Step(step, words, pointers, [], errors, call.records))
-    # A write no step touched still has to outlive the call.
-    for r in native.results:
-        planner.use(storage_of[references[r]], max(len(steps) - 1, 0))
+                pointers.append((position, references[memory.reference], n_bytes))
+        steps.append(Step(step, words, pointers, [], errors, call.records))
+    return steps
 
 
-def _program(
-    planner: _Planner, steps: list[_Step], addresses: dict[str, int], offsets: dict[int, int]
-) -> Words:
-    max_arguments = max([len(step.words) for step in steps], default=0)
-    scratch_bytes = max([step.scratch_bytes for step in steps], default=0)
-    words: list[int] = [len(steps), max_arguments, scratch_bytes, 0]
+def write_step(
+    words: list[Any],
+    in_arena: list[tuple[int, int]],
+    step: Step,
+    address: int,
+    planner: Planner,
+) -> None:
+    """Append a step's words; in_arena gets (position, storage) where an offset is to be added."""
+    n_patches = len(step.pointers) + len(step.numbers) + len(step.errors)
+    words += (
+        address, step.n_units, step.chunk_units, len(step.words), n_patches, step.scratch_bytes
+    )  # fmt: skip
+    words += step.words
     storage_of, n_touched = planner.storage_of, planner.n_touched
-    address_of, itemsizes = planner.address_of, planner.itemsizes
-    for step in steps:
-        n_patches = len(step.pointers) + len(step.numbers) + len(step.errors)
-        words += (
-            addresses[step.name], step.n_units, step.chunk_units, len(step.words), n_patches,
-            step.scratch_bytes,
-        )  # fmt: skip
-        words += step.words
-        # A patch: position, address index, static bytes, number index, scale.
-        for position, slot, n_bytes in step.pointers:
-            storage = storage_of[slot]
-            address = address_of.get(storage)
-            if address is None:
-                address = ARENA_ADDRESS
-                n_bytes += offsets[storage]
-            if slot < n_touched:
-                words += (position, address, n_bytes, slot, itemsizes[slot])
-            else:
-                words += (position, address, n_bytes, -1, 0)
-        for position, number in step.numbers:
-            words += (position, -1, 0, number, 1)
-        for position in step.errors:
-            words += (position, ERROR_ADDRESS, 0, -1, 0)
-    return array("q", words)
+    # A patch: position, address index, static bytes, number index, scale.
+    for position, slot, n_bytes in step.pointers:
+        storage = storage_of[slot]
+        place = planner.address_of.get(storage)
+        if place is None:
+            place = ARENA_ADDRESS
+            in_arena.append((len(words) + 2, storage))
+        if slot < n_touched:
+            words += (position, place, n_bytes, slot, planner.itemsizes[slot])
+        else:
+            words += (position, place, n_bytes, -1, 0)
+    for position, number in step.numbers:
+        words += (position, -1, 0, number, 1)
+    for position in step.errors:
+        words += (position, ERROR_ADDRESS, 0, -1, 0)

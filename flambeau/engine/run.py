@@ -249,7 +249,7 @@ class _Run:
         plan.runs += 1
         STATS.segments_flushed += 1
         STATS.records += len(self.records)
-        for observer in OBSERVERS:
+        for observer in tuple(OBSERVERS):
             observer(self.reason, plan, self.records, self.seconds)
         if _ERROR_WORD[0]:
             _ERROR_WORD[0] = 0
@@ -320,7 +320,8 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
             for plan in variants.plans:
                 wanted |= plan.stored
     # Planning brings the whole code generator: a process whose plans exist never needs it.
-    from flambeau.engine.plan import SegmentFacts, plan_segment
+    from flambeau.engine.plan import SegmentFacts
+    from flambeau.engine.template import plan_for
 
     segment = run.segment
     facts = SegmentFacts(
@@ -330,8 +331,8 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
         [storage.layout.span_bytes for storage in segment.fresh[:n_fresh]],
         {number for number in range(n_fresh) if wanted >> 8 * number & 1},
     )
-    plan = plan_segment(facts)
-    STATS.segments_planned += 1
+    plan, is_new = plan_for(facts)
+    STATS.segments_planned += is_new
     if variants is None:
         n_bytes = 500 + KEY_BYTES * len(keys) + 16 * sum(map(len, keys)) + 8 * len(touched)
         variants = _PLANS.setdefault(lookup, _Variants(n_bytes))

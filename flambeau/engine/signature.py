@@ -33,7 +33,7 @@ class Signature:
     """
 
     __slots__ = (
-        "_lowered", "all_layouts", "attributes", "fresh_outputs", "layouts", "number_format",
+        "_lowered", "all_layouts", "attributes", "form", "fresh_outputs", "layouts", "number_format",
         "operator", "out_bytes", "out_layout", "parameters", "targets",
     )  # fmt: skip
 
@@ -57,6 +57,7 @@ class Signature:
         self.all_layouts = layouts + fresh_outputs
         self.out_layout = fresh_outputs[0] if fresh_outputs else None
         self.out_bytes = sum([layout.span_bytes for layout in fresh_outputs])
+        self.form: Any = None  # relative.form_of keeps its answer here
         self._lowered: Lowered | None = None
 
     def lowered(self) -> Lowered:

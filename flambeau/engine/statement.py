@@ -62,7 +62,8 @@ class Place:
 class SizeNumber:
     """A scalar that follows from sizes alone (a count): bound with the plan, not in the kernel."""
 
-    value: int | float
+    value: Any  # int or float, or a Size
+    is_float: bool
 
 
 class Loop:

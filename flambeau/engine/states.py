@@ -18,6 +18,7 @@ from flambeau.devices.cpu import features
 from flambeau.engine import nest as nests
 from flambeau.engine.alignment import Bound, GroupValue
 from flambeau.engine.group import Group
+from flambeau.engine.sizes import Size
 from flambeau.engine.statement import Loop, SizeNumber
 
 MAX_STATES: Final = 20_000
@@ -102,7 +103,12 @@ class State:
         return made
 
 
-_ROOT: State = State(None, None, (), Group([]))
+def fresh_root() -> State:
+    """A state of no statements that shares nothing with what is kept."""
+    return State(None, None, (), Group([]))
+
+
+_ROOT: State = fresh_root()
 _kept = [0]
 
 
@@ -115,7 +121,7 @@ def _count() -> None:
 def forget() -> None:
     """Drop all states; groups at work keep theirs."""
     global _ROOT
-    _ROOT = State(None, None, (), Group([]))
+    _ROOT = fresh_root()
     _kept[0] = 0
 
 
@@ -139,12 +145,12 @@ class Launch:
         self.n_units = kernel.n_units
         self.chunk_units = kernel.chunk_units
         self.scratch_bytes = kernel.scratch_bytes
-        self.words: list[int] = []
+        self.words: list[Any] = []
         self.pointers: list[tuple[int, int, int]] = []
         self.numbers: list[tuple[int, int]] = []
         self.errors: list[int] = []
         for position, word in enumerate(kernel.words):
-            if isinstance(word, int):
+            if isinstance(word, (int, Size)):
                 self.words.append(word)
                 continue
             self.words.append(0)
@@ -210,9 +216,9 @@ class LoopUnit:
 
     __slots__ = ("number", "numbers", "records", "slots", "state", "storages")
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, root: State | None = None) -> None:
         self.number = number
-        self.state = _ROOT
+        self.state = _ROOT if root is None else root
         self.slots: dict[int, int] = {}
         self.storages: dict[int, int] = {}
         self.numbers: dict[int, int] = {}

@@ -9,10 +9,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from flambeau.base import dtypes, promotion, shapes, view_rules
+from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
-from flambeau.base.layout import Layout, contiguous, layout
+from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import (
     Inferred,
     Operator,
@@ -72,8 +72,7 @@ def folded_product(b: Any, left: Any, right: Any) -> Any:
     if len(left.shape) == 2 or len(right.shape) != 2:
         return b.product(left, right)
     rows = prod(left.shape[:-1])
-    seen = layout(tuple(left.shape), tuple(left.strides), left.dtype)
-    if view_rules.view_strides(seen, (rows, left.shape[-1])) is None:
+    if not b.can_view(left, (rows, left.shape[-1])):
         return b.product(left, right)
     tall = b.reshape(left, (rows, left.shape[-1]))
     return b.reshape(b.product(tall, right), (*left.shape[:-1], right.shape[-1]))

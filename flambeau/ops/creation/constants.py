@@ -18,6 +18,7 @@ class Creation(Operator):
 
     out = False
     differentiable = False
+    sizes = ("shape",)
 
     def made(self, result: Any) -> Inferred:
         """The result as an output, its parts as attributes."""

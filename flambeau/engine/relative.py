@@ -1,0 +1,162 @@
+"""Signatures without their sizes: what two calls share when only sizes differ.
+
+Keeps     sizes 0 and 1 and strides 0 and 1 are part of the form, all others are not; everything
+          else a lowering may look at is, value and type.
+Touches   base.layout, sizes, signature.
+Not here  forms of whole segments and what is kept for them (template.py)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from flambeau.base.dtypes import dtype
+from flambeau.base.layout import Layout, contiguous_strides
+from flambeau.engine.signature import Signature
+from flambeau.engine.sizes import Tape
+
+
+class Form:
+    """What is left of a signature without sizes; equal ones are one object."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+
+
+class SizedLayout:
+    """A layout whose sizes and strides may be Sizes: as much of it as lowering reads."""
+
+    __slots__ = ("dtype", "itemsize", "ndim", "shape", "strides")
+
+    def __init__(self, shape: tuple[Any, ...], strides: tuple[Any, ...], element: dtype) -> None:
+        self.shape = shape
+        self.strides = strides
+        self.dtype = element
+        self.itemsize = element.itemsize
+        self.ndim = len(shape)
+
+
+_FORMS: dict[tuple[Any, ...], Form] = {}
+MAX_FORMS: Final = 50_000
+_NO_FORM: Final = (None, ())
+
+
+def form_of(signature: Signature) -> tuple[Form | None, tuple[int, ...]]:
+    """Form of a signature and the sizes that it leaves out, in order; no form where an attribute
+    cannot be compared."""
+    found = signature.form
+    if found is None:
+        found = signature.form = _form_of(signature)
+    return found  # type: ignore[no-any-return]
+
+
+def _form_of(signature: Signature) -> tuple[Form | None, tuple[int, ...]]:
+    sizes: list[int] = []
+    layouts: list[Any] = []
+    first: dict[Layout, int] = {}
+    for layout in signature.all_layouts:
+        known = first.setdefault(layout, len(layouts))
+        layouts.append(_layout_form(layout, sizes) if known == len(layouts) else known)
+    attributes = []
+    free = getattr(signature.operator, "sizes", ())
+    try:
+        for name, value in signature.attributes.items():
+            if name in free:
+                attributes.append((name, _free_form(value, sizes)))
+            else:
+                attributes.append((name, _frozen(value)))
+        parameters = tuple([(n, _frozen(p)) for n, p in signature.parameters.items()])
+        parts = (
+            signature.operator, parameters, tuple(attributes), tuple(layouts),
+            len(signature.layouts), signature.targets, signature.number_format,
+        )  # fmt: skip
+        form = _FORMS.get(parts)
+    except TypeError:
+        return _NO_FORM
+    if form is None:
+        if len(_FORMS) >= MAX_FORMS:
+            _FORMS.clear()
+        form = _FORMS[parts] = Form(parts)
+    return form, tuple(sizes)
+
+
+def _layout_form(layout: Layout, sizes: list[int]) -> tuple[Any, ...]:
+    shape = tuple([size if size < 2 else -1 for size in layout.shape])
+    sizes += [size for size in layout.shape if size >= 2]
+    if layout.strides == contiguous_strides(layout.shape):
+        return (layout.dtype, shape, None)
+    sizes += [stride for stride in layout.strides if stride not in (0, 1)]
+    return (layout.dtype, shape, tuple([s if s in (0, 1) else -1 for s in layout.strides]))
+
+
+def _free_form(value: Any, sizes: list[int]) -> Any:
+    if type(value) is int and value >= 2:
+        sizes.append(value)
+        return -1
+    if type(value) is tuple:
+        return tuple([_free_form(each, sizes) for each in value])
+    return _frozen(value)
+
+
+def _frozen(value: Any) -> Any:
+    """A key that tells 1 from 1.0 and True, and 0.0 from -0.0."""
+    if value is None or type(value) is str:
+        return value
+    if type(value) in (int, float, bool, complex):
+        return (type(value), repr(value))
+    if type(value) in (tuple, list):
+        return (type(value), tuple([_frozen(each) for each in value]))
+    hash(value)
+    return value
+
+
+def sized(signature: Signature, tape: Tape) -> Signature:
+    """The signature with Sizes, inputs of the tape in form_of's order, in place of its sizes."""
+    made = Signature.__new__(Signature)
+    layouts: list[Any] = []
+    first: dict[Layout, int] = {}
+    for layout in signature.all_layouts:
+        known = first.setdefault(layout, len(layouts))
+        layouts.append(_sized_layout(layout, tape) if known == len(layouts) else layouts[known])
+    count = len(signature.layouts)
+    free = getattr(signature.operator, "sizes", ())
+    made.operator = signature.operator
+    made.parameters = signature.parameters
+    made.attributes = {
+        name: _sized_attribute(value, tape) if name in free else value
+        for name, value in signature.attributes.items()
+    }
+    made.targets = signature.targets
+    made.number_format = signature.number_format
+    made.layouts = tuple(layouts[:count])
+    made.fresh_outputs = tuple(layouts[count:])
+    made.all_layouts = tuple(layouts)
+    made.out_layout = None
+    made.out_bytes = 0
+    made.form = _NO_FORM
+    made._lowered = None
+    return made
+
+
+def _sized_layout(layout: Layout, tape: Tape) -> SizedLayout:
+    shape = [size if size < 2 else tape.input(size, 2) for size in layout.shape]
+    if layout.strides == contiguous_strides(layout.shape):
+        return SizedLayout(tuple(shape), (), layout.dtype)
+    strides = [s if s in (0, 1) else tape.input(s) for s in layout.strides]
+    return SizedLayout(tuple(shape), tuple(strides), layout.dtype)
+
+
+def complete(signature: Signature) -> None:
+    """Strides of contiguous layouts, once all inputs of the tape are there."""
+    for layout in signature.all_layouts:
+        if len(layout.strides) != len(layout.shape):
+            layout.strides = contiguous_strides(layout.shape)  # type: ignore[misc]
+
+
+def _sized_attribute(value: Any, tape: Tape) -> Any:
+    if type(value) is int and value >= 2:
+        return tape.input(value, 2)
+    if type(value) is tuple:
+        return tuple([_sized_attribute(each, tape) for each in value])
+    return value

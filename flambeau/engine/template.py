@@ -1,0 +1,445 @@
+"""Plan templates: segments that differ in sizes alone share a plan, made once with Sizes.
+
+Keeps     a template is used only where every guard of its planning holds; what is bound is word for
+          word the plan that planning anew would give (FLAMBEAU_CHECK_TEMPLATES=1 compares). Where
+          planning with Sizes fails, for whatever reason, the segment is planned as it is.
+Touches   plan, fuse, relative, sizes, states, statement.
+Not here  the cache of plans of exact signatures and the run (run.py)."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from typing import Any, Final
+
+from flambeau.base.config import CONFIG
+from flambeau.base.dtypes import uint8
+from flambeau.devices.cpu import jit
+from flambeau.engine import relative
+from flambeau.engine.fuse import NativeCall, fuse
+from flambeau.engine.plan import (
+    Arena,
+    Plan,
+    Planner,
+    SegmentFacts,
+    Step,
+    compiled,
+    describe,
+    loop_steps,
+    native_steps,
+    native_texts,
+    plan_segment,
+    vector_bits,
+    write_step,
+)
+from flambeau.engine.signature import Signature
+from flambeau.engine.sizes import Replay, Size, Tape
+from flambeau.engine.statement import Memory, Native
+from flambeau.engine.states import fresh_root
+
+MAX_TEMPLATES: Final = 4  # of one form
+# Records in all forms that are remembered; the least recently used go first.
+MAX_RECORDS: Final = 100_000
+CHECK: Final = [os.environ.get("FLAMBEAU_CHECK_TEMPLATES", "0") == "1"]
+
+
+class Statistics:
+    """How plans came about."""
+
+    __slots__ = ("bound", "made", "refused")
+
+    def __init__(self) -> None:
+        self.bound = 0  # by a template
+        self.made = 0  # templates
+        self.refused = 0  # segments whose templates' guards all failed
+
+
+STATS: Final = Statistics()
+# Why planning with Sizes was not possible -> how often.
+FAILURES: Final[dict[str, int]] = {}
+
+
+class _Family:
+    """Segments of one form: templates, and whether planning with Sizes is worth trying."""
+
+    __slots__ = ("is_plain", "templates")
+
+    def __init__(self) -> None:
+        self.templates: list[_Template] = []
+        self.is_plain = False
+
+
+_FAMILIES: dict[tuple[Any, ...], _Family] = {}
+_remembered = [0]
+
+
+def forget() -> None:
+    """Drop all templates."""
+    _FAMILIES.clear()
+    _remembered[0] = 0
+
+
+def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
+    """A plan of the segment, and whether it was planned for it rather than bound."""
+    live = _live_records(facts)
+    key, sizes, signatures = _form(facts, live)
+    if key is None:
+        return plan_segment(facts), True
+    family = _FAMILIES.get(key)
+    if family is None:
+        # A form seen for the first time may be the last one of its kind.
+        _remember(key, _Family())
+        return plan_segment(facts), True
+    _FAMILIES.pop(key, None)
+    _FAMILIES[key] = family
+    for template in family.templates:
+        if facts.kept <= template.kept:
+            plan = template.bound(facts, sizes)
+            if plan is not None:
+                others = [each for each in family.templates if each is not template]
+                family.templates = [template, *others]
+                STATS.bound += 1
+                return plan, False
+    if family.is_plain:
+        return plan_segment(facts), True
+    STATS.refused += 1
+    try:
+        template = _Template(facts, signatures)
+    except (TypeError, AttributeError) as error:
+        # An operator that asks for a Python int where a Size has no way to give one.
+        FAILURES[str(error)] = FAILURES.get(str(error), 0) + 1
+        family.is_plain = True
+        return plan_segment(facts), True
+    plan = template.bound(facts, sizes)
+    if plan is None:
+        raise RuntimeError("a template does not hold for the sizes it was made with")
+    family.templates = [template, *family.templates][:MAX_TEMPLATES]
+    STATS.made += 1
+    return plan, True
+
+
+def _remember(key: tuple[Any, ...], family: _Family) -> None:
+    _FAMILIES[key] = family
+    _remembered[0] += len(key)
+    while _remembered[0] > MAX_RECORDS and len(_FAMILIES) > 1:
+        oldest = next(iter(_FAMILIES))
+        del _FAMILIES[oldest]
+        _remembered[0] -= len(oldest)
+
+
+# Forms ---------------------------------------------------------------------------
+
+
+def _live_records(facts: SegmentFacts) -> list[int]:
+    """Records that write what somebody may see, as far as signatures tell, last one first."""
+    touched = facts.touched
+    needed = set(facts.kept)
+    live: list[int] = []
+    keys = facts.keys
+    for record in range(len(keys) - 1, -1, -1):
+        key = keys[record]
+        signature: Signature = key[0]
+        end = 1 + len(signature.layouts)
+        is_live = False
+        for slot in key[end:]:
+            if slot in needed:
+                is_live = True
+        for position in signature.targets:
+            slot = key[1 + position]
+            storage = slot if slot >= 0 else touched[-1 - slot] >> 1
+            if storage < 0 or storage in needed:
+                is_live = True
+        if is_live:
+            live.append(record)
+            for slot in key[1:end]:
+                storage = slot if slot >= 0 else touched[-1 - slot] >> 1
+                if storage >= 0:
+                    needed.add(storage)
+    return live
+
+
+def _form(
+    facts: SegmentFacts, live: list[int]
+) -> tuple[tuple[Any, ...] | None, list[int], dict[Signature, int]]:
+    """Key of the segment's form, the sizes left out of it, and its signatures in order."""
+    signatures: dict[Signature, int] = {}
+    parts: list[Any] = []
+    sizes: list[int] = []
+    keys = facts.keys
+    for record in reversed(live):
+        key = keys[record]
+        signature = key[0]
+        number = signatures.get(signature)
+        if number is None:
+            form, own = signature.form or relative.form_of(signature)
+            if form is None:
+                return None, sizes, signatures
+            number = signatures[signature] = len(signatures)
+            sizes += own
+            parts.append(form)
+        parts.append((record, number, key[1:]))
+    formats = "".join([key[0].number_format for key in keys])
+    # Where a record's numbers begin follows from how many each record has.
+    counts = tuple([len(key[0].number_format) for key in keys]) if formats else len(keys)
+    parts.append((formats, counts, facts.touched, len(facts.input_bytes), len(facts.fresh_bytes)))
+    parts.append((vector_bits(), CONFIG.codegen_level))
+    return tuple(parts), sizes, signatures
+
+
+# Templates -----------------------------------------------------------------------
+
+
+class _Loops:
+    """Kernels of loops in a row: their words but for what depends on sizes.
+
+    fills     (position, value) for words; in_arena (position, storage) where an offset is added
+    uses      (storage, unit) in order
+    kernels   (name, records, value of n_units)
+    """
+
+    __slots__ = ("fills", "in_arena", "kernels", "max_arguments", "scratch", "uses", "words")
+
+    def __init__(self) -> None:
+        self.words: list[Any] = []
+        self.fills: list[tuple[int, int]] = []
+        self.in_arena: list[tuple[int, int]] = []
+        self.uses: list[tuple[int, int]] = []
+        self.kernels: list[tuple[str, set[int], int]] = []
+        self.max_arguments = 0
+        self.scratch: list[int] = []
+
+
+class _NativePart:
+    """A native statement whose maker is asked when sizes are known."""
+
+    __slots__ = ("attributes", "call", "reads", "unit", "workspace", "writes")
+
+    def __init__(self, call: NativeCall, unit: int, workspace: int, taken: _Taken) -> None:
+        native = call.native
+        self.call = call
+        self.unit = unit
+        self.workspace = workspace
+        self.reads = [_indexed(memory, taken) for memory in native.reads]
+        self.writes = [_indexed(memory, taken) for memory in native.writes]
+        self.attributes = {name: taken.deep(value) for name, value in native.attributes.items()}
+
+    def native(self, values: list[Any]) -> Native:
+        """The statement for these sizes."""
+        return Native(
+            self.call.native.maker,
+            tuple([_valued(memory, values) for memory in self.reads]),
+            tuple([_valued(memory, values) for memory in self.writes]),
+            {name: _deep_value(value, values) for name, value in self.attributes.items()},
+        )
+
+
+class _Index(int):
+    """Index of a value, where plain ints stand beside it."""
+
+
+class _Taken:
+    """Sizes that a plan needs, as indices of the tape's values."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.wanted: list[int] = []
+
+    def index(self, value: Any) -> int:
+        """Index of a Size or number."""
+        index = self.tape.index_of(value)
+        self.wanted.append(index)
+        return index
+
+    def deep(self, value: Any) -> Any:
+        """Sizes within a value replaced by their indices."""
+        if isinstance(value, Size):
+            return _Index(self.index(value))
+        if type(value) in (tuple, list):
+            return type(value)([self.deep(each) for each in value])
+        return value
+
+
+def _deep_value(value: Any, values: list[Any]) -> Any:
+    if type(value) is _Index:
+        return values[value]
+    if type(value) in (tuple, list):
+        return type(value)([_deep_value(each, values) for each in value])
+    return value
+
+
+def _indexed(memory: Memory, taken: _Taken) -> list[Any]:
+    return [
+        memory.reference, taken.deep(tuple(memory.shape)), taken.deep(tuple(memory.strides)),
+        taken.deep(memory.offset), memory.dtype,
+    ]  # fmt: skip
+
+
+def _valued(parts: list[Any], values: list[Any]) -> Memory:
+    reference, shape, strides, offset, element = parts
+    return Memory(
+        reference, _deep_value(shape, values), _deep_value(strides, values),
+        _deep_value(offset, values), element,
+    )  # fmt: skip
+
+
+def _renumbered(value: Any, place: dict[int, int]) -> Any:
+    if type(value) is _Index:
+        return _Index(place[value])
+    if type(value) in (tuple, list):
+        return type(value)([_renumbered(each, place) for each in value])
+    return value
+
+
+class _Template:
+    """A plan with Sizes, cut down to what binding needs."""
+
+    def __init__(self, facts: SegmentFacts, signatures: dict[Signature, int]) -> None:
+        self.kept = frozenset(facts.kept)
+        tape = Tape()
+        meant = {signature: relative.sized(signature, tape) for signature in signatures}
+        for made in meant.values():
+            relative.complete(made)
+        self.planner = planner = Planner(facts, meant)
+        fused = fuse(planner.instantiate(), planner.storage_of, fresh_root())
+        self.n_statements = fused.n_statements
+        self.notes = fused.refusals
+        taken = _Taken(tape)
+        texts: dict[str, jit.Text] = {}
+        self.parts: list[_Loops | _NativePart] = []
+        drafts: list[tuple[int, list[Step]]] = []
+        for number, unit in enumerate(fused.units):
+            if isinstance(unit, NativeCall):
+                workspace = planner.new_temporary(0, uint8)
+                self.parts.append(_NativePart(unit, number, workspace, taken))
+            else:
+                drafts.append((len(self.parts), loop_steps(planner, unit, texts, fused.in_memory)))
+                self._add_loops(drafts[-1][1], number, texts, taken)
+        first = planner.n_storages
+        self.temporaries = [taken.index(n) for n in planner.arena.n_bytes[first:]]
+        self.replay = Replay(tape, taken.wanted)
+        self._renumber(self.replay.place)
+        # What held Sizes is not needed any more.
+        planner.facts = None  # type: ignore[assignment]
+        planner.meant = None
+        planner.arena.n_bytes = []
+        self.replay.place = {}
+
+    def _add_loops(
+        self, steps: list[Step], unit: int, texts: dict[str, jit.Text], taken: _Taken
+    ) -> None:
+        if not self.parts or isinstance(self.parts[-1], _NativePart):
+            self.parts.append(_Loops())
+        part = self.parts[-1]
+        assert isinstance(part, _Loops)
+        addresses = compiled(texts)
+        planner = self.planner
+        for step in steps:
+            start = len(part.words)
+            write_step(part.words, part.in_arena, step, addresses[step.name], planner)
+            for position in range(start, len(part.words)):
+                word = part.words[position]
+                if isinstance(word, Size):
+                    part.fills.append((position, taken.index(word)))
+                    part.words[position] = 0
+            for _, slot, _ in step.pointers:
+                part.uses.append((planner.storage_of[slot], unit))
+            part.kernels.append((step.name, step.records, taken.index(step.n_units)))
+            part.max_arguments = max(part.max_arguments, len(step.words))
+            part.scratch.append(taken.index(step.scratch_bytes))
+
+    def _renumber(self, place: dict[int, int]) -> None:
+        self.temporaries = [place[index] for index in self.temporaries]
+        for part in self.parts:
+            if isinstance(part, _Loops):
+                part.fills = [(position, place[index]) for position, index in part.fills]
+                part.kernels = [(name, records, place[n]) for name, records, n in part.kernels]
+                part.scratch = sorted({place[index] for index in part.scratch})
+            else:
+                part.reads = [_renumbered(memory, place) for memory in part.reads]
+                part.writes = [_renumbered(memory, place) for memory in part.writes]
+                part.attributes = {n: _renumbered(v, place) for n, v in part.attributes.items()}
+
+    def bound(self, facts: SegmentFacts, sizes: list[int]) -> Plan | None:
+        """The plan for these sizes, or None where a guard fails."""
+        values = self.replay.values(sizes)
+        if values is None:
+            return None
+        planner = self.planner
+        n_bytes = [*facts.input_bytes, *facts.fresh_bytes]
+        n_bytes += [values[index] for index in self.temporaries]
+        arena = Arena(planner.arena.kept, n_bytes)
+        words: list[int] = [0, 0, 0, 0]
+        in_arena: list[tuple[int, int]] = []
+        kernels: list[tuple[str, set[int], int]] = []
+        max_arguments = scratch_bytes = 0
+        for part in self.parts:
+            if isinstance(part, _Loops):
+                start = len(words)
+                words += part.words
+                for position, index in part.fills:
+                    words[start + position] = values[index]
+                for position, storage in part.in_arena:
+                    in_arena.append((start + position, storage))
+                for storage, unit in part.uses:
+                    arena.use(storage, unit)
+                for name, records, index in part.kernels:
+                    kernels.append((name, records, values[index]))
+                max_arguments = max(max_arguments, part.max_arguments)
+                for index in part.scratch:
+                    scratch_bytes = max(scratch_bytes, values[index])
+                continue
+            for step in self._native_steps(part, values, arena, words, in_arena):
+                kernels.append((step.name, step.records, step.n_units))
+                max_arguments = max(max_arguments, len(step.words))
+                scratch_bytes = max(scratch_bytes, step.scratch_bytes)
+        offsets, arena_bytes = arena.placed()
+        for position, storage in in_arena:
+            words[position] += offsets[storage]
+        words[:3] = len(kernels), max_arguments, scratch_bytes
+        plan = Plan()
+        describe(plan, planner)
+        plan.arena_bytes = arena_bytes
+        plan.n_kernels = len(kernels)
+        plan.statements = self.n_statements
+        plan.notes = self.notes
+        plan.kernels = kernels
+        plan.program = array("q", words)
+        if CHECK[0]:
+            self._compare(plan, facts)
+        return plan
+
+    def _native_steps(
+        self,
+        part: _NativePart,
+        values: list[Any],
+        arena: Arena,
+        words: list[int],
+        in_arena: list[tuple[int, int]],
+    ) -> list[Step]:
+        planner = self.planner
+        native = part.native(values)
+        texts: dict[str, jit.Text] = {}
+        native_texts(native, texts)
+        addresses = compiled(texts)
+        storage_of = planner.storage_of
+        steps = native_steps(native, part.call, part.workspace, arena.n_bytes, storage_of)
+        for r in native.results:
+            arena.use(storage_of[part.call.references[r]], part.unit)
+        for step in steps:
+            for _, slot, _ in step.pointers:
+                arena.use(storage_of[slot], part.unit)
+            write_step(words, in_arena, step, addresses[step.name], planner)
+        return steps
+
+    def _compare(self, plan: Plan, facts: SegmentFacts) -> None:
+        """Raise where planning anew gives another program."""
+        kept = set(self.kept)
+        exact = plan_segment(
+            SegmentFacts(facts.keys, facts.touched, facts.input_bytes, facts.fresh_bytes, kept)
+        )
+        same = exact.program == plan.program and exact.arena_bytes == plan.arena_bytes
+        if not same or exact.stored_numbers != plan.stored_numbers:
+            raise AssertionError(
+                f"a template gives another program: {list(plan.program)} is not "
+                f"{list(exact.program)}"
+            )
