@@ -78,7 +78,7 @@ class CyclicLR(LRScheduler):
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)  # type: ignore[no-any-return]
         if self.mode == "triangular2":
-            return 1 / (2.0 ** (x - 1))
+            return float(1 / (2.0 ** (x - 1)))
         return 1.0 if self.mode == "triangular" else float(self.gamma**x)
 
     def get_lr(self) -> list[Any]:
