@@ -73,7 +73,7 @@ def _lstm_run(
     made = []
     last = 0 if is_reverse else -1
     for piece in reversed(pieces) if is_reverse else pieces:
-        outputs, cells, _ = t.lstm_steps(
+        outputs, cells, *_ = t.lstm_steps(
             piece, hidden, cell, weights["weight_hh"], weights.get("bias_hh"), is_reverse
         )
         hidden, cell = outputs[last], cells[last]

@@ -21,10 +21,13 @@ def _order(steps: int, is_reverse: bool) -> list[int]:
     return list(range(steps - 1, -1, -1) if is_reverse else range(steps))
 
 
-@operator("lstm_steps", function=False, returns=("outputs", "cells", "gates"))
+GATES = ("enter", "forget", "candidate", "leave")
+
+
+@operator("lstm_steps", function=False, returns=("outputs", "cells", *GATES))
 class LstmSteps(Operator):
-    """(steps, batch, 4 hidden) through an LSTM: its outputs, its cells and its gates (entering,
-    forgetting, candidate, leaving) at every step (Hochreiter and Schmidhuber, 1997)."""
+    """(steps, batch, 4 hidden) through an LSTM: its outputs, its cells and each of its gates at
+    every step (Hochreiter and Schmidhuber, 1997)."""
 
     out = False
 
@@ -34,8 +37,7 @@ class LstmSteps(Operator):
     ) -> Inferred:  # fmt: skip
         steps, batch, width = input.shape
         made = contiguous((steps, batch, width // 4), input.dtype, input.device)
-        gates = contiguous(input.shape, input.dtype, input.device)
-        return Inferred((made, made, gates), {"is_reverse": bool(is_reverse)})
+        return Inferred((made,) * 6, {"is_reverse": bool(is_reverse)})
 
     def lower(
         self, b: Any, input: Any, hidden: Any, cell: Any, weight: Any, bias: Any, is_reverse: bool
@@ -43,7 +45,6 @@ class LstmSteps(Operator):
         element = input.dtype.compute
         steps, _, width = input.shape
         size = width // 4
-        outputs, cells, gates = (b.output(n) for n in range(3))
         turned = b.transpose(b.convert(weight, element), 0, 1)
         packed = b.map(lambda k, x: x, turned)
         hidden, cell = b.convert(hidden, element), b.convert(cell, element)
@@ -71,15 +72,15 @@ class LstmSteps(Operator):
             hidden = b.map(
                 lambda k, o, c: k.mul(o, k.tanh(c)), leave, cell, compute=element
             )
-            b.write(b.select(outputs, 0, step), hidden)
-            b.write(b.select(cells, 0, step), cell)
-            for number, each in enumerate((enter, forget, candidate, leave)):
-                b.write(b.narrow(b.select(gates, 0, step), 1, number * size, size), each)
+            made = (hidden, cell, enter, forget, candidate, leave)
+            for number, each in enumerate(made):
+                b.write(b.select(b.output(number), 0, step), each)
 
     def vjp(
         self, t: Any, grads: Any, hidden: Any, cell: Any, weight: Any, outputs: Any, cells: Any,
-        gates: Any, is_reverse: bool, needs: Any,
+        enter: Any, forget: Any, candidate: Any, leave: Any, is_reverse: bool, needs: Any,
     ) -> Any:  # fmt: skip
+        gates = (enter, forget, candidate, leave)
         before = t.cat([hidden.unsqueeze(0), outputs[:-1]])
         cells_before = t.cat([cell.unsqueeze(0), cells[:-1]])
         if is_reverse:
@@ -91,7 +92,7 @@ class LstmSteps(Operator):
             )
         else:
             into, into_hidden, into_cell = t.lstm_steps_backward(
-                grads[0], grads[1], grads[2], cells, cells_before, gates, weight, is_reverse
+                grads[0], grads[1], cells, cells_before, *gates, weight, is_reverse
             )
         flat = into.reshape(-1, into.shape[-1])
         rows = before.reshape(-1, before.shape[-1])
@@ -114,12 +115,12 @@ def _steps_backward(
     t: Any, grads: Any, cells: Any, cells_before: Any, gates: Any, weight: Any, is_reverse: bool
 ) -> Any:
     """lstm_steps_backward in recorded operators, for gradients of gradients."""
-    into_outputs, into_cells, into_gates = grads
+    into_outputs, into_cells = grads[:2]
     steps = cells.shape[0]
     made: list[Any] = [None] * steps
     back = later = None
     for step in reversed(_order(steps, is_reverse)):
-        enter, forget, candidate, leave = gates[step].chunk(4, -1)
+        enter, forget, candidate, leave = (each[step] for each in gates)
         squashed = cells[step].tanh()
         into_hidden = back if back is not None else t.zeros_like(squashed)
         if into_outputs is not None:
@@ -133,9 +134,6 @@ def _steps_backward(
             into_cell * candidate, into_cell * cells_before[step], into_cell * enter,
             into_hidden * squashed,
         ]  # fmt: skip
-        if into_gates is not None:
-            given = into_gates[step].chunk(4, -1)
-            parts = [one + other for one, other in zip(parts, given, strict=True)]
         made[step] = t.cat(
             [
                 parts[0] * enter * (1 - enter), parts[1] * forget * (1 - forget),
@@ -157,23 +155,26 @@ class LstmStepsBackward(Operator):
     differentiable = False
 
     def infer(
-        self, grad_outputs: OptionalTensor, grad_cells: OptionalTensor, grad_gates: OptionalTensor,
-        cells: Tensor, cells_before: Tensor, gates: Tensor, weight: Tensor, is_reverse: bool,
+        self, grad_outputs: OptionalTensor, grad_cells: OptionalTensor, cells: Tensor,
+        cells_before: Tensor, enter: Tensor, forget: Tensor, candidate: Tensor, leave: Tensor,
+        weight: Tensor, is_reverse: bool,
     ) -> Inferred:  # fmt: skip
-        state = contiguous(cells.shape[1:], cells.dtype, cells.device)
-        made = contiguous(gates.shape, gates.dtype, gates.device)
+        steps, batch, size = cells.shape
+        state = contiguous((batch, size), cells.dtype, cells.device)
+        made = contiguous((steps, batch, 4 * size), cells.dtype, cells.device)
         return Inferred((made, state, state), {"is_reverse": is_reverse})
 
     def lower(
-        self, b: Any, grad_outputs: Any, grad_cells: Any, grad_gates: Any, cells: Any,
-        cells_before: Any, gates: Any, weight: Any, is_reverse: bool,
+        self, b: Any, grad_outputs: Any, grad_cells: Any, cells: Any, cells_before: Any,
+        enter: Any, forget: Any, candidate: Any, leave: Any, weight: Any, is_reverse: bool,
     ) -> Any:  # fmt: skip
+        gates = (enter, forget, candidate, leave)
         element = cells.dtype.compute
         steps, batch, size = cells.shape
         weight = b.convert(weight, element)
         back = later = None
         for step in reversed(_order(steps, is_reverse)):
-            gate = [b.narrow(b.select(gates, 0, step), 1, n * size, size) for n in range(4)]
+            gate = [b.select(each, 0, step) for each in gates]
             enter, forget, candidate, leave = gate
             into_hidden = _total(b, element, (back, _at(b, grad_outputs, step)))
             if into_hidden is None:
@@ -188,28 +189,22 @@ class LstmStepsBackward(Operator):
                 (into_cell, candidate), (into_cell, b.select(cells_before, 0, step)),
                 (into_cell, enter), (into_hidden, squashed),
             ]  # fmt: skip
-            made = b.temporary((batch, 4 * size), element)
+            made = b.select(b.output(0), 0, step)
             for number, (one, other) in enumerate(pairs):
                 part = b.map(lambda k, x, y: k.mul(x, y), one, other, compute=element)
-                if grad_gates is not None:
-                    given = b.narrow(_at(b, grad_gates, step), 1, number * size, size)
-                    part = _total(b, element, (part, given))
                 slope = _tanh_slope if number == 2 else _sigmoid_slope
                 part = b.map(slope, part, gate[number], compute=element)
                 b.write(b.narrow(made, 1, number * size, size), part)
-            b.write(b.select(b.output(0), 0, step), made)
-            back = b.product(made, weight)
+            back = b.product(b.convert(made, element), weight)
             later = b.map(lambda k, x, y: k.mul(x, y), into_cell, forget, compute=element)
         b.write(b.output(1), back)
         b.write(b.output(2), later)
 
     def samples(self, s: Any) -> list[Any]:
         return [
-            s(s.real(3, 2, 2), None, None, s.real(3, 2, 2), s.real(3, 2, 2), s.real(3, 2, 8),
-              s.real(8, 2), False),
-            s(s.real(2, 1, 1), s.real(2, 1, 1), s.real(2, 1, 4), s.real(2, 1, 1), s.real(2, 1, 1),
-              s.real(2, 1, 4), s.real(4, 1), True),
-        ]  # fmt: skip
+            s(s.real(3, 2, 2), None, *[s.real(3, 2, 2)] * 6, s.real(8, 2), False),
+            s(s.real(2, 1, 1), s.real(2, 1, 1), *[s.real(2, 1, 1)] * 6, s.real(4, 1), True),
+        ]
 
 
 def _sigmoid_slope(k: Any, grad: Any, y: Any) -> Any:
