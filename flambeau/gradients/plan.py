@@ -65,6 +65,13 @@ class Plan(PlanProgram):
         self.slots.setdefault("out", len(roles))
         self.n_slots = len(roles) + len(outputs)
         self.fetch = self._fetch()
+        # cat, stack and their kin: one sequence, of which the gradient reads the layouts alone.
+        self.joins = (
+            [role for _, role in roles] == ["tensors"]
+            and not self.multiple
+            and self.has_vjp
+            and all(kind in (GRAD, ATTRIBUTE, LAYOUT, NEEDS) for kind, _ in self.fetch)
+        )
         self.saved_names = [key for kind, key in self.fetch if kind == SAVED]
         self._saves: dict[tuple[bool, ...], tuple[bool, ...]] = {}
         # differentiate(node, cotangent, saved): one cotangent an edge, not yet conformed.
@@ -176,8 +183,11 @@ class Plan(PlanProgram):
             found = (zeros, *found[1:])
         return found
 
-    def as_edges(self, found: Any) -> Sequence[Any]:
+    def as_edges(self, found: Any, node: Any = None) -> Sequence[Any]:
         """What a vjp returned, as one cotangent an operand."""
+        if self.joins:
+            (parts,) = found
+            return (None,) * len(node.edges) if parts is None else tuple(parts)
         values = tuple(found) if found.__class__ is list else (found,)
         if found.__class__ is tuple or len(values) != len(self.positions):
             raise self.wrong_count(found if found.__class__ is tuple else values)

@@ -21,7 +21,7 @@ from flambeau.gradients.graph import (
 from flambeau.gradients.inplace import attach_inplace, attach_view, prepare_inplace
 from flambeau.gradients.members import history
 from flambeau.gradients.nodes import NUMBERS, edges_of, make_node, save_slots
-from flambeau.gradients.plan import Plan, Roles
+from flambeau.gradients.plan import WIDTHS, Plan, Roles
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL, bump
 
@@ -44,6 +44,8 @@ def plan_of(operator: Any, roles: Roles) -> Plan:
         plan.attach = _unary(plan)
     elif simple and n_tensors == 2:
         plan.attach = _binary(plan)
+    elif plan.joins:
+        plan.attach = _joined(plan)
     else:
         plan.attach = _general(plan)
     plan.program = RUNTIME.native_program(plan)
@@ -163,6 +165,32 @@ def _binary(plan: Plan) -> Attach:
 def _ends(flags: tuple[bool, ...]) -> tuple[bool, bool, bool]:
     """Flags of the first two slots and of the output."""
     return flags[0], flags[1], flags[-1]
+
+
+def _joined(plan: Plan) -> Attach:
+    """attach for one sequence of tensors, none of which is saved."""
+    general = _general(plan)
+
+    def attach(attributes: Any, operands: Any, out: Any, site: Any = None) -> None:
+        if SPECIAL:
+            return general(attributes, operands, out, site)
+        (tensors,) = operands
+        edges = tuple([each._autograd if each._base is None else history(each) for each in tensors])
+        if out._layout.dtype.category < 2 or edges.count(None) == len(edges):
+            return None
+        node = OperatorNode()
+        node.saved = NOTHING
+        node.plan = plan
+        node.attributes = {**attributes, WIDTHS: [len(edges)]}
+        node.edges = edges
+        node.layouts = tuple([each._layout for each in tensors])
+        node.extras = None
+        node.site = site
+        node.sequence = next_sequence()
+        out._autograd = node
+        return None
+
+    return attach
 
 
 def _general(plan: Plan) -> Attach:

@@ -15,9 +15,9 @@ from flambeau.tensor.native.record_text import CALLABLE, TABLE, Offsets, new_obj
 from flambeau.tensor.native.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
 
 # A plan's program: what vjp gets after `t`, as (kind, key) pairs behind these words.
-PROGRAM: Final = words("count positions vjp functions pairs")
+PROGRAM: Final = words("count positions vjp functions pairs")  # positions 0: a sequence's
 MAXIMUM_ARGUMENTS: Final = 12
-GRAD, SAVED, ATTRIBUTE, LAYOUT, NEEDS = range(5)
+GRAD, SAVED, ATTRIBUTE, LAYOUT, NEEDS, LAYOUTS, SEQUENCE_NEEDS = range(7)
 # Arguments of the walk.
 WALK: Final = words("order arrived waiting keep_graph stream add finish_leaf failed")
 
@@ -141,14 +141,24 @@ def arguments_text(o: Offsets) -> str:
     w.store(w.held(found), value)
     w.goto("have")
     w.label("not_attribute")
-    w.branch(w.new(f"icmp eq i64 {kind}, {LAYOUT}"), "layout", "needed")
+    w.branch(w.new(f"icmp eq i64 {kind}, {LAYOUT}"), "layout", "not_layout")
     w.label("layout")
     found = w.call("PyTuple_GetItem", w.load("%node", o["Node.layouts"]), number)
     w.store(w.held(w.needs(found, "failed")), value)
     w.goto("have")
+    w.label("not_layout")
+    w.branch(w.new(f"icmp eq i64 {kind}, {LAYOUTS}"), "layouts", "needed")
+    w.label("layouts")
+    w.store(w.held(w.load("%node", o["Node.layouts"])), value)
+    w.goto("have")
     w.label("needed")
     flags = w.local(f"ptr @needs(ptr {w.load('%node', o['Node.edges'])})")
     w.store(w.needs(flags, "failed"), value)
+    w.branch(w.new(f"icmp eq i64 {kind}, {SEQUENCE_NEEDS}"), "nested", "have")
+    w.label("nested")
+    around = w.needs(w.call("PyTuple_New", "1"), "failed")
+    w.call("PyTuple_SetItem", around, "0", flags)
+    w.store(around, value)
     w.label("have")
     next_n = w.new(f"add i64 {n}, 1")
     w.store(w.load(value), w.at("%vector", w.new(f"mul i64 {next_n}, 8")))
@@ -311,7 +321,7 @@ def walk_text(name: str, o: Offsets) -> str:
     w.store(w.call("PyObject_Vectorcall", vjp, vector, flagged, "null"), found_place)
     w.lines.append(f"  call void @drop(ptr {vector}, i64 {given})")
     w.needs(w.load(found_place), "told")
-    _as_tuple(w, program, plan, found_place)
+    _as_tuple(w, program, plan, node, found_place)
     w.branch(w.same(w.load("%words", WALK["keep_graph"]), TRUE), "keep", "release")
     w.label("release")
     saved_now = w.load(node, o["OperatorNode.saved"])
@@ -344,9 +354,9 @@ def walk_text(name: str, o: Offsets) -> str:
     return w.text()
 
 
-def _as_tuple(w: Writer, program: str, plan: str, found_place: str) -> None:
+def _as_tuple(w: Writer, program: str, plan: str, node: str, found_place: str) -> None:
     """See that vjp's answer is a tuple with one cotangent an operand."""
-    arguments = w.place("as_arguments", "ptr", 2)
+    arguments = w.place("as_arguments", "ptr", 3)
     found = w.load(found_place)
     w.branch(w.same(w.load(found, TYPE_OFFSET), "@PyTuple_Type"), "is_tuple", "not_tuple")
     w.label("is_tuple")
@@ -356,8 +366,9 @@ def _as_tuple(w: Writer, program: str, plan: str, found_place: str) -> None:
     w.label("not_tuple")
     w.store(plan, arguments)
     w.store(found, arguments, 8)
+    w.store(node, arguments, 16)
     name = w.load("%table", TABLE["as_edges"])
-    made = w.call("PyObject_VectorcallMethod", name, arguments, "2", "null")
+    made = w.call("PyObject_VectorcallMethod", name, arguments, "3", "null")
     w.call("Py_DecRef", w.take(found_place))
     w.store(w.needs(made, "told"), found_place)
     w.label("counted")
@@ -370,7 +381,7 @@ def _distribute(
     """Hand the cotangents on and gather the leaves that wait for nothing more."""
     node, found = w.load(node_place), w.load(found_place)
     edges = w.load(node, o["Node.edges"])
-    count = w.load(program, PROGRAM["positions"], "i64")
+    count = w.call("PyTuple_Size", edges)
     w.store("0", index, 0, "i64")
     w.label("edge")
     n = w.load(index, 0, "i64")
@@ -379,7 +390,7 @@ def _distribute(
     edge = w.needs(w.call("PyTuple_GetItem", edges, n), "failed")
     w.branch(w.same(edge, NONE), "past", "leads")
     w.label("leads")
-    value = w.call("PyTuple_GetItem", found, n)
+    value = w.needs(w.call("PyTuple_GetItem", found, n), "failed")
     w.branch(w.same(value, NONE), "count_leaf", "give")
     w.label("give")
     status = w.local(
