@@ -13,10 +13,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau.nn.modules import hooks, state
-from flambeau.nn.modules.hooks import GLOBAL_FORWARD, GLOBAL_FORWARD_PRE
+from flambeau.nn.modules.hooks import (
+    GLOBAL_FORWARD,
+    GLOBAL_FORWARD_PRE,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
 from flambeau.nn.modules.naming import indented, type_name
 from flambeau.nn.parameter import Buffer, Parameter
 from flambeau.tensor import Tensor
+
+
+__all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook"]
 
 
 class Module:

@@ -253,7 +253,7 @@ class Slow(Dataset):
 def test_time_is_up():
     batches = iter(DataLoader(Slow(), num_workers=1, timeout=0.5))
     assert next(batches).item() == 0
-    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.5 seconds"):
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.5 seconds"):
         next(batches)
     batches._processes[0].terminate()
 
