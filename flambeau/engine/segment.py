@@ -41,7 +41,7 @@ class Segment:
     direct     runs at once: memory shared with the outside is read where it lies
     closed     no longer the stream's own: a record appended late is run by whoever appended it
     flushed    records already run
-    last_uses  fresh storage -> last record that touches it, where memory for all at once was lacking
+    last_uses  fresh storage -> last record that touches it, where memory for all was lacking
     run        the run of the records from `flushed` on that has begun
     """
 

@@ -133,19 +133,19 @@ class Pass:
 
     def run(self) -> None:
         """Walk from the seeded roots."""
-        before = set_mode(self.create_graph)
         recorder = current()
-        site_before = recorder.site
-        entered = False
+        mode_before, site_before = recorder.grad_enabled, recorder.site
+        passes = _RUNNING.passes
+        depth = len(passes)
         try:
+            set_mode(self.create_graph)
             discover, walk = RUNTIME.native_walk() or (None, None)
             order = self._discover(discover)
             targets = self.targets
             needed = None if targets is None else self._needed(order, targets)
             if needed is not None:
                 self.members = needed | set(targets.by_node)  # type: ignore[union-attr]
-            _RUNNING.passes.append(self)
-            entered = True
+            passes.append(self)
             for leaf in [each for each in self.arrived if each.__class__ is AccumulateGrad]:
                 if leaf not in self.waiting:
                     self._finish_leaf(leaf)
@@ -157,10 +157,10 @@ class Pass:
                         break
                 self._visit(order.pop(), needed, recorder)
         finally:
-            if entered:
-                _RUNNING.passes.pop()
+            # No call: an exception from a signal handler finds no place to come between.
+            recorder.grad_enabled = mode_before
             recorder.site = site_before
-            set_mode(before)
+            del passes[depth:]
 
     def _walk(self, walk: Callable[..., bool], order: list[Node], recorder: Stream) -> None:
         """Run the ordinary nodes at the end of `order` natively."""

@@ -42,7 +42,6 @@ class Runtime:
     functions: Any
     new: Callable[..., Any] = staticmethod(object.__new__)  # Tensor.__new__ is the user's
     # From modes, which cannot be imported by saved and members since it imports saved.
-    set_mode: Callable[[bool], bool]
     is_inference_mode: Callable[[], bool]
     # Records a fresh tensor by the name of an operator and its layout.
     fill: Callable[[str, Any], Any]
@@ -74,7 +73,6 @@ class Runtime:
 
         self.tensor = tensor
         self.functions = functions
-        self.set_mode = modes.set_mode
         self.is_inference_mode = modes.is_inference_mode_enabled
         if engine_references is not None:
             self.engine_references = engine_references

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from flambeau.base.errors import helped
+from flambeau.engine.stream import current
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients.runtime import RUNTIME
 
@@ -208,8 +209,10 @@ def save(tensor: Any, history: Any) -> Entry | HookedValue:
     if not SPECIAL or not hooks:
         return entry(tensor, history)
     pack_hook, unpack_hook = hooks[-1]
-    before = RUNTIME.set_mode(False)
+    recorder = current()
+    before = recorder.grad_enabled
     try:
+        recorder.grad_enabled = False
         if history is not OWN and tensor._autograd is history:
             packed = pack_hook(tensor)
         else:
@@ -217,7 +220,7 @@ def save(tensor: Any, history: Any) -> Entry | HookedValue:
             twin._autograd = None if history is OWN else history
             packed = pack_hook(twin)
     finally:
-        RUNTIME.set_mode(before)
+        recorder.grad_enabled = before  # no call, nothing comes between
     return HookedValue(packed, unpack_hook, history)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau.base.errors import helped
+from flambeau.engine.stream import current
 from flambeau.gradients import anomaly
 from flambeau.gradients.graph import AccumulateGrad, Node, Output, next_sequence
 from flambeau.gradients.inplace import (
@@ -21,7 +22,7 @@ from flambeau.gradients.inplace import (
     rewrite_history,
 )
 from flambeau.gradients.members import history
-from flambeau.gradients.modes import is_grad_enabled, set_mode
+from flambeau.gradients.modes import is_grad_enabled
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import FREED, OWN, SPECIAL, save, value_of
 
@@ -204,15 +205,17 @@ def apply_function(function: Any, node: FunctionNode, arguments: tuple[Any, ...]
         [isinstance(each, tensor_type) and each._autograd is not None for each in arguments]
     )
     records = is_grad_enabled() and any(own is not None for own in histories)
-    before = set_mode(False)
+    recorder = current()
+    before = recorder.grad_enabled
     try:
+        recorder.grad_enabled = False
         if function._has_setup_context():
             result = function.forward(*arguments)
             function.setup_context(node, arguments, result)
         else:
             result = function.forward(node, *arguments)
     finally:
-        set_mode(before)
+        recorder.grad_enabled = before  # no call, nothing comes between
     outputs = result if isinstance(result, tuple) else (result,)
     _check_dirty(node, outputs)
     if records:

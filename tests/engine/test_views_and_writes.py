@@ -1,4 +1,4 @@
-"""Views of one storage: writes through one, reads through another, of every overlap, size, dtype."""
+"""Views of one storage: writes through one, reads through another; every overlap, size, dtype."""
 
 from __future__ import annotations
 
