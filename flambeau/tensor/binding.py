@@ -25,6 +25,10 @@ from flambeau.ops.define import OPERAND_KINDS, REGISTRY, Elementwise, Inferred, 
 from flambeau.ops.define import View as ViewOperator
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 
+# NumPy's names of parameters, which torch takes too.
+NUMPY_NAMES: Final = {
+    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
+}  # fmt: skip
 MAX_SIGNATURES: Final = 20_000
 ABSENT: Final = object()
 _INTEGERS: Final = range(-(2**63), 2**63)
@@ -116,6 +120,11 @@ class Binding:
             self._plan = gradient_record.plan_of(self.operator, roles)
         return self._plan
 
+    def renew_plan(self, program: Callable[[Any], int]) -> None:
+        """Tell the plan, if it is made, what the native walk knows of it now."""
+        if self._plan is not None:
+            self._plan.program = program(self._plan)
+
     # Taking a call apart ---------------------------------------------------------
 
     def arranged(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
@@ -127,6 +136,11 @@ class Binding:
                 f"{'s' if self.n_positional != 1 else ''} but {count} were given"
             )
         values = list(arguments)
+        if named:
+            for numpy_name in NUMPY_NAMES.keys() & named.keys():
+                own = NUMPY_NAMES[numpy_name]
+                if own in self.positions and numpy_name not in self.positions:
+                    named[own] = named.pop(numpy_name)
         for parameter in self.parameters[count:]:
             values.append(named.pop(parameter.name, parameter.default) if named else parameter.default)
         if named:
