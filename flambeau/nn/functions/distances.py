@@ -203,3 +203,23 @@ def triplet_margin_with_distance_loss(
     if swap:
         far = t.minimum(far, distance(positive, negative))
     return reduced((margin + near - far).clamp_min(0), reduction)
+
+
+def multilabel_margin_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """Mean over classes of max(0, 1 - (x[target] - x[other])), for every target of a row (those
+    before its first -1) and every class that is none."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
+        )
+    rows, labels = (each.reshape(-1, input.shape[-1]) for each in (input, target))
+    counts = (labels >= 0).to(input.dtype).cumprod(1)  # 1 before the first -1
+    index = labels.clamp_min(0)
+    taken = t.zeros_like(rows, requires_grad=False).scatter_add(1, index, counts).clamp_max(1)
+    margins = 1 - (rows.gather(1, index).unsqueeze(2) - rows.unsqueeze(1))
+    weights = counts.unsqueeze(2) * (1 - taken).unsqueeze(1)
+    losses = (margins.clamp_min(0) * weights).sum((1, 2)) / rows.shape[1]
+    return reduced(losses.reshape(input.shape[:-1]), reduction)

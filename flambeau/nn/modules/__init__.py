@@ -16,7 +16,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "container": (
         "Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential",
     ),
-    "linear": ("Bilinear", "Identity", "LazyLinear", "Linear"),
+    "linear": ("Bilinear", "Identity", "Linear"),
     "activation": (
         "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
         "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU",
@@ -25,7 +25,7 @@ FILES: dict[str, tuple[str, ...]] = {
     ),
     "attention": ("MultiheadAttention",),
     "loss": (
-        "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
+        "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
         "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss",
         "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
         "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss",
@@ -34,7 +34,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "dropout": (
         "AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout",
     ),
-    "normalization": ("CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"),
+    "normalization": ("GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"),
     "batchnorm": ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"),
     "instancenorm": ("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"),
     "sparse": ("Embedding", "EmbeddingBag"),
@@ -44,7 +44,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "pooling": (
         "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
         "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
-        "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d",
+          "LPPool1d", "LPPool2d", 
         "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
     ),
     "padding": (
@@ -65,9 +65,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "pixelshuffle": ("PixelShuffle", "PixelUnshuffle"),
     "channelshuffle": ("ChannelShuffle",),
 }  # fmt: skip
-_WHERE = {name: file for file, names in FILES.items() for name in names}
-# The layers whose files are there.
-WHERE = dict(_WHERE)
+WHERE = {name: file for file, names in FILES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flambeau.nn.modules import hooks, state
+from flambeau.nn.modules import hooks, paths, state
 from flambeau.nn.modules.hooks import (
     GLOBAL_FORWARD,
     GLOBAL_FORWARD_PRE,
@@ -22,7 +22,6 @@ from flambeau.nn.modules.hooks import (
 from flambeau.nn.modules.naming import indented, type_name
 from flambeau.nn.parameter import Buffer, Parameter
 from flambeau.tensor import Tensor
-
 
 __all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook"]
 
@@ -310,36 +309,6 @@ class Module:
                 inner = prefix + ("." if prefix else "") + name
                 yield from module.named_modules(memo, inner, remove_duplicate)
 
-    def get_submodule(self, target: str) -> Module:
-        """The module at a dotted path."""
-        module: Any = self
-        for part in target.split(".") if target else []:
-            if not hasattr(module, part):
-                raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
-            module = getattr(module, part)
-            if not isinstance(module, Module):
-                raise AttributeError(f"`{part}` is not an nn.Module")
-        return module  # type: ignore[no-any-return]
-
-    def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a dotted path."""
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-        found = getattr(module, name)
-        if not isinstance(found, Parameter):
-            raise AttributeError(f"`{name}` is not an nn.Parameter")
-        return found
-
-    def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a dotted path."""
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if name not in module._buffers:
-            raise AttributeError(f"`{name}` is not a buffer")
-        return module._buffers[name]  # type: ignore[no-any-return]
-
     # Doing something to all of it --------------------------------------------------
 
     def apply(self, fn: Callable[[Module], Any]) -> Any:
@@ -492,8 +461,11 @@ class Module:
         replica.__dict__ = self.__dict__.copy()
         return replica
 
-    # Hooks and state, from their own files ----------------------------------------
+    # Paths, hooks and state, from their own files -----------------------------------
 
+    get_submodule = paths.get_submodule
+    get_parameter = paths.get_parameter
+    get_buffer = paths.get_buffer
     register_forward_hook = hooks.register_forward_hook
     register_forward_pre_hook = hooks.register_forward_pre_hook
     register_full_backward_hook = hooks.register_full_backward_hook

@@ -18,11 +18,9 @@ _FILES: dict[str, tuple[str, ...]] = {
     ),
     "convert_parameters": ("parameters_to_vector", "vector_to_parameters"),
     "weight_norm": ("remove_weight_norm", "weight_norm"),
-    "spectral_norm": ("remove_spectral_norm", "spectral_norm"),
-    "init": ("skip_init",),
 }  # fmt: skip
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
-_MODULES = ("parametrize", "parametrizations", "rnn", "stateless", "prune")
+_MODULES = ("rnn",)
 
 
 def __getattr__(name: str) -> Any:
