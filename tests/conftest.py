@@ -34,3 +34,11 @@ def seed():
 def _same_start():
     """Python's own random numbers start alike in every test, so that order does not matter."""
     random.seed(SEED)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _native_recorder():
+    """The native recorder from the start: a program that begins without one compiles it later."""
+    from flambeau.tensor.native import library
+
+    library.library()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from flambeau.ops import names
 from flambeau.ops.define import REGISTRY
 from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
 from flambeau.tensor.inplace import call_inplace
-from flambeau.tensor.native import callables
+from flambeau.tensor.native import callables, library
 
 # Written by hand over operators of the same names: the hand-written one is meant.
 _WRITTEN = {
@@ -41,7 +41,25 @@ def __getattr__(name: str) -> Any:
     else:
         raise AttributeError(f"no operator is called {name!r} (ops.names lists them)")
     globals()[name] = made
+    if library.is_awaited():
+        _FOR_NOW.append(name)
     return made
+
+
+def _renew() -> None:
+    """Forget the closures made so far: the next use of a name makes a native callable. Whoever
+    holds one of them keeps what does the same, more slowly."""
+    old = [globals().pop(name) for name in _FOR_NOW if name in globals()]
+    _FOR_NOW.clear()
+    closures = {id(made) for made in old}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("flambeau") and "__getattr__" in vars(module):
+            for key in [k for k, value in vars(module).items() if id(value) in closures]:
+                delattr(module, key)
+
+
+_FOR_NOW: Final[list[str]] = []
+library.when_made(_renew)
 
 
 def inplace_function(name: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
@@ -20,7 +20,7 @@ from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
 from flambeau.tensor.late_methods import LATE
-from flambeau.tensor.native import callables
+from flambeau.tensor.native import callables, library
 from flambeau.tensor.tensor import Size, Tensor
 
 
@@ -34,7 +34,20 @@ class LazyMethod:
     def __get__(self, instance: Any, owner: type) -> Any:
         function = self.make()
         setattr(Tensor, self.name, function)
+        if library.is_awaited():
+            _FOR_NOW.append(self)
         return function if instance is None else function.__get__(instance, owner)
+
+
+def _renew() -> None:
+    """Make methods anew at their next use: the native recorder is there now."""
+    for lazy in _FOR_NOW:
+        setattr(Tensor, lazy.name, lazy)
+    _FOR_NOW.clear()
+
+
+_FOR_NOW: Final[list[LazyMethod]] = []
+library.when_made(_renew)
 
 
 def _shape(self: Tensor) -> Size:

@@ -17,17 +17,18 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
 from flambeau.engine.stream import HEAVY_BYTES
 from flambeau.gradients.plan import Plan
-from flambeau.tensor.binding import ABSENT, Binding
+from flambeau.tensor.binding import ABSENT, BINDINGS, Binding
 from flambeau.tensor.native import general_text
 from flambeau.tensor.native.general_text import ROW, SHAPE, WAY
 from flambeau.tensor.native.library import (
     Library,
     Ways,
-    library,
     make_callable,
+    ready,
     set_word,
     special_value,
     specials_address,
+    when_made,
 )
 from flambeau.tensor.native.view_text import VIEW_WAY
 from flambeau.tensor.native.record_text import GRADIENT, NO_VALUE, RUN_TIME
@@ -39,14 +40,23 @@ _WAYS: Final[dict[tuple[str, str], Ways]] = {}
 
 def walk() -> tuple[Function, Function] | None:
     """The native backward pass: finding the nodes, running the ordinary ones. None without it."""
-    native = library()
+    native = ready()
     return None if native is None else (native.discover, native.walk)
 
 
 def program(plan: Plan) -> int:
     """Address of what the walk wants to know of a plan, 0 where it does not run its nodes."""
-    native = library()
+    native = ready()
     return 0 if native is None else native.program(plan)
+
+
+def renew() -> None:
+    """Tell plans that were made before the native walk what it knows of them."""
+    for bound in BINDINGS.values():
+        bound.renew_plan(program)
+
+
+when_made(renew)
 
 
 def _ways(library: Library, binding: Binding, form: str) -> Ways:
@@ -66,7 +76,7 @@ def _flags(binding: Binding, signature: Any) -> int:
 
 def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -> Function:
     """The native form of a closure of one tensor; the closure itself where there is none."""
-    native = library()
+    native = ready()
     if native is None:
         return function
     ways = _ways(native, binding, "fresh")
@@ -101,7 +111,7 @@ def binary(
     binding: Binding, function: Function, signatures: Mapping[Any, Any], extra: tuple[Any, ...]
 ) -> Function:
     """The native form of a closure of a tensor and a tensor or number."""
-    native = library()
+    native = ready()
     if native is None:
         return function
     ways = _ways(native, binding, "fresh")
@@ -240,7 +250,7 @@ class ViewWays:
 
 def view(binding: Binding, function: Function, packs: bool = False) -> Function:
     """The native form of a view operator. packs: takes sizes one by one."""
-    native = library()
+    native = ready()
     parameters = binding.parameters
     if native is None or parameters[0].kind != "Tensor":
         return function
@@ -264,7 +274,7 @@ def view(binding: Binding, function: Function, packs: bool = False) -> Function:
 
 def getitem(binding: Binding, function: Function, memo_key: str) -> Function:
     """The native form of x[int] over Python's x[key]; binding: of `select`."""
-    native = library()
+    native = ready()
     if native is None:
         return function
     attach = _general_attach(native, binding)
@@ -354,7 +364,7 @@ def _general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
 
 def general(binding: Binding, function: Function) -> Function:
     """The native form of an operator with one fresh result and any parameters."""
-    native = library()
+    native = ready()
     operator, parameters = binding.operator, binding.parameters
     if native is None or binding.is_view or operator.updates:
         return function
@@ -419,7 +429,7 @@ def _set_general_plan(made: Any, native: Library, plan: Plan) -> None:
 
 def inplace(binding: Binding, function: Function) -> Function:
     """The native form of name_() where it writes a tensor, or a tensor and a tensor or number."""
-    native = library()
+    native = ready()
     parameters = binding.parameters
     required = [p for p in parameters if p.default is ABSENT]
     count = len(required)
@@ -498,7 +508,7 @@ def _set_plan(made: Any, plan: Plan, n_tensors: int) -> None:
         return
     if not plan.operator.differentiable:
         return
-    native = library()
+    native = ready()
     if native is None:
         return
     saves = 0

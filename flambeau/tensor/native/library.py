@@ -3,7 +3,7 @@
 Keeps     what native code points at is held here for good; without it (another Python, no native
           code, FLAMBEAU_NATIVE_RECORDER=0) closures.py does the same work.
 Touches   engine, gradients, devices.cpu.jit, ctypes.
-Not here  the text (record_text.py, attach_text.py), which operators get callables (closures.py)."""
+Not here  the text (texts.py), which operators get callables (closures.py)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import ctypes
 import hashlib
 import os
 import struct
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sized
 from types import CodeType
 from typing import Any, Final
 
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
+from flambeau.devices.cpu import jit
 from flambeau.engine import callsite, run, stream
 from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
@@ -37,7 +37,7 @@ from flambeau.gradients.plan import (
 )
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
-from flambeau.tensor.native import attach_text, general_text, inplace_text, record_text, view_text, walk_text
+from flambeau.tensor.native import walk_text
 from flambeau.tensor.native.layout import UnknownLayout, check_build, offsets_of
 from flambeau.tensor.native.record_text import (
     CACHE_BITS,
@@ -53,7 +53,6 @@ from flambeau.tensor.native.record_text import (
     VALUE_MASK,
 )
 from flambeau.tensor.native.walk_text import PROGRAM
-from flambeau.tensor.native.writer import declarations
 from flambeau.tensor.tensor import Tensor
 
 SWITCH: Final = "FLAMBEAU_NATIVE_RECORDER"
@@ -62,6 +61,18 @@ _WORD: Final = (1 << 64) - 1
 _SLOTS_CALL, _SLOT_GET, _SLOT_MEMBERS = 50, 54, 72  # CPython's Py_tp_call, _descr_get, _members
 _FLAGS: Final = 1 << 11 | 1 << 17  # a vectorcall; a method descriptor, bound without an object
 _SIGNED_SIZE, _READ_ONLY = 19, 1
+_FOLDERS: Final = ("tensor/native",)
+_KINDS: Final = (
+    "unary", "binary", "general", "view", "getitem",
+    "inplace_unary", "inplace_binary", "walk", "discover", "bind",
+)
+COMPILE_AFTER: Final = 1000  # records
+_FAILURES: Final = (
+    UnknownLayout, OSError, RuntimeError, ImportError, AttributeError, KeyError,
+)  # fmt: skip
+_FOUND: Final[list[Library | None]] = []  # what there is, once that was looked for
+_RENEWALS: Final[list[Callable[[], None]]] = []
+_recorded: Final = [0]  # operators since the native recorder is awaited
 
 
 class Library:
@@ -69,8 +80,9 @@ class Library:
 
     def __init__(self) -> None:
         check_build()
-        offsets = _offsets()
-        addresses = _compiled(offsets)
+        texts = _texts(_offsets())
+        compiled = jit.compile_functions(dict(texts.values()))
+        addresses = {kind: compiled[name] for kind, (name, _) in texts.items()}
         self._kept: list[Any] = []
         self._codes: list[Any] = [None] * (1 << CODE_BITS)
         self._code_words = self._words(2 << CODE_BITS)
@@ -136,10 +148,14 @@ class Library:
 
     def program(self, plan: Plan) -> int:
         """Address of what the native walk wants to know of a plan; 0: Python runs such nodes."""
-        if plan.multiple or plan.has_sequences or not plan.has_vjp or plan.zero_target:
+        if plan.multiple or not plan.has_vjp or plan.zero_target:
+            return 0
+        if plan.has_sequences and not plan.joins:
             return 0
         kinds = {GRAD: walk_text.GRAD, SAVED: walk_text.SAVED, ATTRIBUTE: walk_text.ATTRIBUTE,
                  LAYOUT: walk_text.LAYOUT, NEEDS: walk_text.NEEDS}  # fmt: skip
+        if plan.joins:
+            kinds |= {LAYOUT: walk_text.LAYOUTS, NEEDS: walk_text.SEQUENCE_NEEDS}
         pairs: list[int] = []
         for kind, key in plan.fetch:
             if kind not in kinds or (kind == LAYOUT and key not in plan.positions):
@@ -153,7 +169,7 @@ class Library:
             return 0
         program = self._words(len(PROGRAM) + len(pairs))
         values = {
-            "count": len(plan.fetch), "positions": len(plan.positions),
+            "count": len(plan.fetch), "positions": 0 if plan.joins else len(plan.positions),
             "vjp": self.keep(plan.vjp), "functions": self.keep(RUNTIME.functions),
         }  # fmt: skip
         for name, value in values.items():
@@ -293,15 +309,61 @@ def make_callable(
     return made
 
 
-@cache
 def library() -> Library | None:
-    """The native recorder, or None where there is none."""
-    if os.environ.get(SWITCH, "1") == "0":
-        return None
+    """The native recorder, compiled now if it has to be, or None where there is none."""
+    if not _FOUND:
+        _FOUND.append(_made() if os.environ.get(SWITCH, "1") != "0" else None)
+        if _count in run.OBSERVERS:
+            run.OBSERVERS.remove(_count)
+            for renew in _RENEWALS:
+                renew()
+    return _FOUND[0]
+
+
+def ready() -> Library | None:
+    """The native recorder where having it costs next to nothing.
+
+    Where nothing of it is on disk yet, compiling it takes longer than a short program runs: it is
+    made once the program has recorded COMPILE_AFTER operators. Until then there is none, and those
+    who were told so are told of it by `when_made`."""
+    if _FOUND:
+        return _FOUND[0]
+    if _count not in run.OBSERVERS:
+        if SWITCH in os.environ or _is_kept():
+            return library()
+        run.OBSERVERS.append(_count)
+    return None
+
+
+def is_awaited() -> bool:
+    """Whether the native recorder may still come."""
+    return not _FOUND
+
+
+def when_made(renew: Callable[[], None]) -> None:
+    """Have `renew` called when the native recorder comes after somebody went on without."""
+    _RENEWALS.append(renew)
+
+
+def _count(reason: str, plan: Any, records: Sized, seconds: Any) -> None:
+    _recorded[0] += len(records)
+    if _recorded[0] >= COMPILE_AFTER:
+        library()
+
+
+def _made() -> Library | None:
     try:
         return Library()
-    except (UnknownLayout, OSError, RuntimeError, ImportError, AttributeError, KeyError):
+    except _FAILURES:
         return None
+
+
+def _is_kept() -> bool:
+    try:
+        check_build()
+        return jit.load_functions(dict(_texts(_offsets()).values())) is not None
+    except _FAILURES:
+        return False
 
 
 def _run_late(segment: Segment) -> None:
@@ -327,55 +389,21 @@ def _offsets() -> dict[str, int]:
     }  # fmt: skip
 
 
-def _compiled(offsets: dict[str, int]) -> dict[str, int]:
-    from flambeau.devices.cpu import jit
+def _texts(offsets: dict[str, int]) -> dict[str, tuple[str, jit.LateText]]:
+    """Kind -> name and text of each native function."""
+    said = f"{jit.sources_identity(_FOLDERS)} {sorted(offsets.items())}"
+    mark = hashlib.sha256(said.encode()).hexdigest()[:16]
 
-    helpers = "\n".join((
-        declarations(), record_text.site_text(), record_text.touch_text(offsets),
-        record_text.slot_text(offsets),
-        record_text.stream_text(), record_text.tensor_text(), record_text.value_text(),
-        record_text.find_text(),
-    ))  # fmt: skip
-    gradients = (
-        attach_text.entry_text(offsets)
-        + attach_text.history_text(offsets)
-        + attach_text.result_text(offsets)
-    )
-    bodies: dict[str, Callable[[str], str]] = {
-        "unary": lambda name: helpers + gradients
-        + attach_text.attach_text(offsets, binary=False)
-        + record_text.record_text(name, offsets, binary=False),
-        "binary": lambda name: helpers + gradients
-        + attach_text.attach_text(offsets, binary=True)
-        + record_text.record_text(name, offsets, binary=True),
-        "general": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
-        + general_text.general_text(name, offsets),
-        "view": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
-        + view_text.make_view_text(offsets) + view_text.plain_family_text(offsets)
-        + view_text.view_text(name, offsets),
-        "getitem": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
-        + view_text.make_view_text(offsets) + view_text.plain_family_text(offsets)
-        + view_text.getitem_text(name, offsets),
-        "inplace_unary": lambda name: helpers
-        + inplace_text.inplace_text(name, offsets, binary=False),
-        "inplace_binary": lambda name: helpers
-        + inplace_text.inplace_text(name, offsets, binary=True),
-        "walk": lambda name: helpers + "".join((
-            walk_text.unpack_text(offsets), walk_text.needs_text(offsets),
-            walk_text.drop_text(), walk_text.arguments_text(offsets),
-            walk_text.hand_on_text(offsets), walk_text.leaf_text(),
-            walk_text.walk_text(name, offsets),
-        )),
-        "discover": lambda name: declarations() + walk_text.discover_text(name, offsets),
-        "bind": lambda name: declarations() + inplace_text.bind_text(name),
-    }  # fmt: skip
-    names, texts = {}, {}
-    for kind, body in bodies.items():
-        mark = hashlib.sha256(body("x").encode()).hexdigest()[:16]
-        names[kind] = f"recorder_{kind}_{mark}"
-        texts[names[kind]] = body(names[kind])
-    found = jit.compile_functions(texts)
-    return {kind: found[name] for kind, name in names.items()}
+    def late(kind: str, name: str) -> jit.LateText:
+        def make() -> str:
+            from flambeau.tensor.native import texts
+
+            return texts.text_of(kind, name, offsets)
+
+        return jit.LateText(make, _FOLDERS)
+
+    names = {kind: f"recorder_{kind}_{mark}" for kind in _KINDS}
+    return {kind: (name, late(kind, name)) for kind, name in names.items()}
 
 
 class _Member(ctypes.Structure):
@@ -396,4 +424,7 @@ class _Spec(ctypes.Structure):
     )  # fmt: skip
 
 
-__all__ = ["Library", "Ways", "library", "make_callable", "special_value", "stream"]
+__all__ = [
+    "Library", "Ways", "is_awaited", "library", "make_callable", "ready", "special_value", "stream",
+    "when_made",
+]  # fmt: skip

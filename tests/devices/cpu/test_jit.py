@@ -85,16 +85,16 @@ def test_damaged_files_are_compiled_again(empty_folder: Path, damage: str) -> No
 
 
 def test_another_cpu_level_or_llvm_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = {jit._key("text"), jit._key("other text")}
+    keys = {jit._key("name", "text"), jit._key("name", "other text")}
     with monkeypatch.context() as patch:
         patch.setattr(features, "cpu_identity", lambda: "another CPU")
-        keys.add(jit._key("text"))
+        keys.add(jit._key("name", "text"))
     with monkeypatch.context() as patch:
         patch.setattr(jit, "_llvm_identity", lambda: "another LLVM")
-        keys.add(jit._key("text"))
+        keys.add(jit._key("name", "text"))
     with monkeypatch.context() as patch:
         patch.setattr(CONFIG, "codegen_level", 3)
-        keys.add(jit._key("text"))
+        keys.add(jit._key("name", "text"))
     assert len(keys) == 5
 
 
@@ -278,3 +278,30 @@ def test_a_warm_process_never_imports_llvm(tmp_path: Path) -> None:
     assert in_new_process(code, FLAMBEAU_CACHE_DIR=folder).split("] ")[1] == "2 True\n"
     assert in_new_process(code, FLAMBEAU_CACHE_DIR=folder).split("] ")[1] == "0 False\n"
     assert multiply_add()
+
+
+def test_a_kept_function_needs_no_text(empty_folder: Path) -> None:
+    name, text = adder(3)
+    made = []
+
+    def make() -> str:
+        made.append(name)
+        return text
+
+    late = {name: jit.LateText(make, ("codegen",))}
+    assert jit.load_functions(late) is None
+    for _ in range(3):
+        assert call(jit.compile_functions(late)[name], 1) == 4
+        jit.release([name])
+    assert len(made) == 1
+    found = jit.load_functions(late)
+    assert found is not None
+    assert call(found[name], 2) == 5
+    jit.release([name])
+    other = {name: jit.LateText(make, ("base",))}  # of other sources
+    assert jit.load_functions(other) is None
+
+
+def test_sources_are_told_apart() -> None:
+    assert jit.sources_identity(("codegen",)) != jit.sources_identity(("base",))
+    assert jit.sources_identity(("no_such_folder",)) == ""

@@ -1,0 +1,63 @@
+"""The texts of all native functions of the recorder.
+
+Keeps     a text depends on its kind, its name and the offsets alone.
+Touches   the files beside it that write their parts.
+Not here  compiling them (library.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from flambeau.tensor.native import (
+    attach_text,
+    general_text,
+    inplace_text,
+    record_text,
+    view_text,
+    walk_text,
+)
+from flambeau.tensor.native.writer import declarations
+
+
+def text_of(kind: str, name: str, offsets: Mapping[str, int]) -> str:
+    """The module that defines the function of this kind under the name."""
+    helpers = "\n".join((
+        declarations(), record_text.site_text(), record_text.touch_text(offsets),
+        record_text.slot_text(offsets),
+        record_text.stream_text(), record_text.tensor_text(), record_text.value_text(),
+        record_text.find_text(),
+    ))  # fmt: skip
+    gradients = (
+        attach_text.entry_text(offsets)
+        + attach_text.history_text(offsets)
+        + attach_text.result_text(offsets)
+    )
+    bodies: dict[str, Callable[[str], str]] = {
+        "unary": lambda name: helpers + gradients
+        + attach_text.attach_text(offsets, binary=False)
+        + record_text.record_text(name, offsets, binary=False),
+        "binary": lambda name: helpers + gradients
+        + attach_text.attach_text(offsets, binary=True)
+        + record_text.record_text(name, offsets, binary=True),
+        "general": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
+        + general_text.general_text(name, offsets),
+        "view": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
+        + view_text.make_view_text(offsets) + view_text.plain_family_text(offsets)
+        + view_text.view_text(name, offsets),
+        "getitem": lambda name: helpers + gradients + general_text.attach_any_text(offsets)
+        + view_text.make_view_text(offsets) + view_text.plain_family_text(offsets)
+        + view_text.getitem_text(name, offsets),
+        "inplace_unary": lambda name: helpers
+        + inplace_text.inplace_text(name, offsets, binary=False),
+        "inplace_binary": lambda name: helpers
+        + inplace_text.inplace_text(name, offsets, binary=True),
+        "walk": lambda name: helpers + "".join((
+            walk_text.unpack_text(offsets), walk_text.needs_text(offsets),
+            walk_text.drop_text(), walk_text.arguments_text(offsets),
+            walk_text.hand_on_text(offsets), walk_text.leaf_text(),
+            walk_text.walk_text(name, offsets),
+        )),
+        "discover": lambda name: declarations() + walk_text.discover_text(name, offsets),
+        "bind": lambda name: declarations() + inplace_text.bind_text(name),
+    }  # fmt: skip
+    return bodies[kind](name)

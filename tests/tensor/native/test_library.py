@@ -1,0 +1,52 @@
+"""The native recorder comes at once where it is on disk, else when it pays; imports stay light."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = """
+import sys
+import flambeau as torch
+import flambeau.nn.functional as F
+from flambeau.tensor.native import library
+
+x = torch.ones(4, requires_grad=True)
+torch.tanh(x).sum().backward()
+assert F.relu(x).tolist() == [1] * 4
+held, count = torch.tanh, library.COMPILE_AFTER
+kinds = [type(torch.tanh).__name__]
+for _ in range(count // 40 + 2):
+    total = x
+    for _ in range(40):
+        total = total + x * 0.5
+    assert total.tolist() == [21] * 4
+total.sum().backward()
+y = torch.tanh(x)
+assert held(x).tolist() == y.tolist() == torch.Tensor.tanh(x).tolist()
+kinds += [type(each).__name__ for each in (torch.tanh, torch.Tensor.tanh, torch.Tensor.__add__)]
+print(*kinds)
+"""
+
+
+def run(code, **changes):
+    environment = {k: v for k, v in os.environ.items() if k != "FLAMBEAU_NATIVE_RECORDER"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={**environment, **changes},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_it_comes_when_it_pays_and_then_at_once(tmp_path):
+    native = "builtin_function"
+    cache = {"FLAMBEAU_CACHE_DIR": str(tmp_path / "cache")}
+    assert run(PROGRAM, **cache)[0] == "function"
+    assert run(PROGRAM, **cache) == [native] * 4
+
+
+def test_afterwards_every_name_is_native(tmp_path):
+    found = run(PROGRAM, FLAMBEAU_CACHE_DIR=str(tmp_path / "cache"))
+    assert found == ["function", *["builtin_function"] * 3]
