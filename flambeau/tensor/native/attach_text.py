@@ -7,8 +7,8 @@ Not here  what a plan saves (gradients/plan.py)."""
 
 from __future__ import annotations
 
-from flambeau.tensor.native.general_text import build_node
-from flambeau.tensor.native.record_text import CALLABLE, TABLE, Offsets, new_object
+from flambeau.tensor.native.attach_any_text import build_node
+from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, new_object
 from flambeau.tensor.native.writer import NONE, Writer
 
 

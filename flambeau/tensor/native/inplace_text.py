@@ -8,18 +8,13 @@ Not here  torch's refusals (gradients/inplace.py)."""
 from __future__ import annotations
 
 from flambeau.tensor.native.record_text import (
-    CALLABLE,
-    ENTRY,
-    NO_VALUE,
-    RUN_TIME,
-    TABLE,
-    Offsets,
     append_record,
     hand_over,
     operand_key,
     set_site,
     settle,
 )
+from flambeau.tensor.native.tables import CALLABLE, ENTRY, NO_VALUE, RUN_TIME, TABLE, Offsets
 from flambeau.tensor.native.writer import NONE, TRUE, Writer
 
 

@@ -4,52 +4,36 @@ Keeps     does what the closure does while nothing surprises; anything else is h
           before anything happened, to the closure itself. Nothing that can run Python stands
           between taking a slot and the append that commits.
 Touches   writer.
-Not here  histories (attach_text.py), writes (inplace_text.py), the tables' contents (library.py).
-
-An operator's callable is an object with the words of `CALLABLE` behind its head, `TABLE` is one
-for all. A way from operands to signature is an entry of the callable's cache, `ENTRY`."""
+Not here  histories (attach_text.py), writes (inplace_text.py), contents of tables (library.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
+from flambeau.tensor.native.slots_text import slot_text, touch_text
+from flambeau.tensor.native.tables import (
+    CACHE_BITS,
+    CALLABLE,
+    CODE_BITS,
+    ENTRY,
+    ENTRY_BYTES,
+    GOLDEN,
+    GRADIENT,
+    NO_VALUE,
+    PROBES,
+    RUN_TIME,
+    SITE_BITS,
+    TABLE,
+    VALUE_MASK,
+    Offsets,
+    hashed,
+    new_object,
+    words,
+)
 from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
-Offsets = Mapping[str, int]
-
-
-def words(names: str, start: int = 0) -> dict[str, int]:
-    """Offsets of words that follow one another."""
-    return {name: start + 8 * n for n, name in enumerate(names.split())}
-
-
-CALLABLE: Final = words(
-    "vectorcall dict weak table cache python specials plan saves extra attach mark rest", 16
-)
-TABLE: Final = words(
-    "tensor storage place node local zero empty stream touch versions rebased version learn late thread "
-    "current codes sites special sequence dtype creation dim index nothing own unplaced conformed output leaf as_edges one no_grad"
-)
-ENTRY: Final = words("left right value signature layout attributes layouts flags")
-ENTRY_BYTES: Final = 64
-CACHE_BITS: Final = 6  # ways a callable keeps
-PROBES: Final = 4
-CODE_BITS: Final = 8
-SITE_BITS: Final = 9
-GOLDEN: Final = -7046029254386353131  # 2^64 over the golden ratio: spreads addresses
-# Flags of an entry: the number is given at run time; results can carry gradients.
-RUN_TIME: Final = 1
-GRADIENT: Final = 2
-NO_VALUE: Final = 0
-VALUE_MASK: Final = 0x5A5A5A5A5A5A5A5A  # keeps the bits of 0.0 apart from NO_VALUE
-
-
-def hashed(w: Writer, value: str, bits: int) -> str:
-    """The upper bits of a multiplied word."""
-    spread = w.new(f"mul i64 {value}, {GOLDEN}")
-    return w.new(f"lshr i64 {spread}, {64 - bits}")
-
+__all__ = [
+    "CACHE_BITS", "CALLABLE", "CODE_BITS", "ENTRY", "ENTRY_BYTES", "GOLDEN", "GRADIENT", "NO_VALUE",
+    "PROBES", "RUN_TIME", "SITE_BITS", "TABLE", "VALUE_MASK", "slot_text", "touch_text", "words",
+]  # fmt: skip
 
 def site_text() -> str:
     """@site(table): code and offset of the first frame outside flambeau, a new reference."""
@@ -115,142 +99,6 @@ def site_text() -> str:
     w.let_go()
     w.returns("ptr null")
     return w.text()
-
-
-def slot_text(o: Offsets) -> str:
-    """@slot(table, segment, view): the view's slot, a new reference; touches it where needed."""
-    w = Writer("define internal ptr @slot(ptr %table, ptr %segment, ptr %view)")
-    arguments = w.place("arguments", "ptr", 2)
-    place = w.needs(w.load("%view", o["View._place"]), "touch")
-    kind = w.load(place, TYPE_OFFSET)
-    w.branch(w.same(kind, w.load("%table", TABLE["storage"])), "whole", "part")
-    w.label("whole")
-    segment = w.load(place, o["Storage.segment"])
-    w.branch(w.same(segment, "%segment"), "known_whole", "touch")
-    w.label("known_whole")
-    slot = w.needs(w.load(place, o["Storage.slot"]), "touch")
-    w.returns(f"ptr {w.held(slot)}")
-    w.label("part")
-    w.branch(w.same(kind, w.load("%table", TABLE["place"])), "is_place", "touch")
-    w.label("is_place")
-    segment = w.load(place, o["Place.segment"])
-    w.branch(w.same(segment, "%segment"), "known_part", "touch")
-    w.label("known_part")
-    slot = w.needs(w.load(place, o["Place.slot"]), "touch")
-    w.returns(f"ptr {w.held(slot)}")
-    w.label("touch")
-    slot = w.local("ptr @touch(ptr %table, ptr %segment, ptr %view)")
-    w.branch(w.is_null(slot), "maybe_python", "touched")
-    w.label("touched")
-    w.returns(f"ptr {slot}")
-    w.label("maybe_python")
-    w.needs_no_error("failed")
-    w.store("%segment", arguments)
-    w.store("%view", arguments, 8)
-    name = w.load("%table", TABLE["touch"])
-    w.returns(f"ptr {w.call('PyObject_VectorcallMethod', name, arguments, '2', 'null')}")
-    w.label("failed")
-    w.returns("ptr null")
-    return w.text()
-
-
-def append_number(w: Writer, numbers: str, value: str) -> None:
-    """Append an integer to a list."""
-    number = w.needs(w.call("PyLong_FromSsize_t", value), "failed")
-    status = w.call("PyList_Append", numbers, number)
-    w.call("Py_DecRef", number)
-    w.branch(w.new(f"icmp ne i32 {status}, 0"), "failed")
-
-
-def touch_text(o: Offsets) -> str:
-    """@touch(table, segment, view): Segment.touch, spelled out; null without an exception where
-    the memory is shared with the outside or another segment has work on it."""
-    w = Writer("define internal ptr @touch(ptr %table, ptr %segment, ptr %view)")
-    slot_place, key_place, made_place = w.owner("slot"), w.owner("key"), w.owner("made")
-    code_place = w.place("code", "i64")
-    storage = w.needs(w.load("%view", o["View._storage"]), "python")
-    external = w.load(storage, o["Storage.external"])
-    w.branch(w.is_null(external), "inside_memory", "maybe_outside")
-    w.label("maybe_outside")
-    w.branch(w.same(external, NONE), "inside_memory", "python")
-    w.label("inside_memory")
-    touched = w.load("%segment", o["Segment.touched"])
-    offsets = w.load("%segment", o["Segment.offsets"])
-    zero = w.load("%table", TABLE["zero"])
-    own = w.load(storage, o["Storage.segment"])
-    w.branch(w.same(own, "%segment"), "numbered", "maybe_take")
-    w.label("maybe_take")
-    w.branch(w.same(own, NONE), "take", "python")
-    w.label("take")
-    inputs = w.load("%segment", o["Segment.inputs"])
-    number = w.new(f"sub i64 -1, {w.call('PyList_Size', inputs)}")
-    position = w.new(f"sub i64 -1, {w.call('PyList_Size', touched)}")
-    w.store(w.needs(w.call("PyLong_FromSsize_t", position), "failed"), slot_place)
-    w.branch(w.new(f"icmp ne i32 {w.call('PyList_Append', inputs, storage)}, 0"), "failed")
-    doubled = w.new(f"shl i64 {number}, 1")
-    append_number(w, touched, w.new(f"add i64 {doubled}, 1"))
-    w.branch(w.new(f"icmp ne i32 {w.call('PyList_Append', offsets, zero)}, 0"), "failed")
-    replace(w, storage, o["Storage.slot"], w.take(slot_place))
-    replace(w, storage, o["Storage.segment"], w.held("%segment"))
-    w.label("numbered")
-    layout, offset = w.load("%view", o["View._layout"]), w.load("%view", o["View._offset"])
-    storage_slot = w.load(storage, o["Storage.slot"])
-    same_layout = w.same(layout, w.load(storage, o["Storage.layout"]))
-    at_start = w.new(f"icmp eq i64 {w.call('PyLong_AsSsize_t', offset)}, 0")
-    w.branch(w.new(f"and i1 {same_layout}, {at_start}"), "whole", "part")
-    w.label("whole")
-    replace(w, "%view", o["View._place"], w.held(storage))
-    w.returns(f"ptr {w.held(storage_slot)}")
-
-    w.label("part")
-    key = w.needs(w.call("PyTuple_New", "3"), "failed")
-    w.store(key, key_place)
-    for place, value in enumerate((storage_slot, layout, offset)):
-        w.call("PyTuple_SetItem", key, str(place), w.held(value))
-    views = w.load("%segment", o["Segment.views"])
-    found = w.call("PyDict_GetItemWithError", views, key)
-    w.branch(w.is_null(found), "new_view", "old_view")
-    w.label("old_view")
-    w.store(w.held(found), slot_place)
-    w.goto("place")
-    w.label("new_view")
-    position = w.new(f"sub i64 -1, {w.call('PyList_Size', touched)}")
-    w.store(w.needs(w.call("PyLong_FromSsize_t", position), "failed"), slot_place)
-    own_slot = w.call("PyLong_AsSsize_t", storage_slot)
-    w.store(own_slot, code_place, 0, "i64")
-    w.branch(w.new(f"icmp sge i64 {own_slot}, 0"), "coded", "coded_input")
-    w.label("coded_input")
-    at = w.new(f"sub i64 -1, {own_slot}")
-    word = w.call("PyLong_AsSsize_t", w.needs(w.call("PyList_GetItem", touched, at), "failed"))
-    w.store(w.new(f"ashr i64 {word}, 1"), code_place, 0, "i64")
-    w.label("coded")
-    append_number(w, touched, w.new(f"shl i64 {w.load(code_place, 0, 'i64')}, 1"))
-    w.branch(w.new(f"icmp ne i32 {w.call('PyList_Append', offsets, offset)}, 0"), "failed")
-    status = w.call("PyDict_SetItem", views, key, w.load(slot_place))
-    w.branch(w.new(f"icmp ne i32 {status}, 0"), "failed")
-    w.label("place")
-    made = w.needs(new_object(w, "place"), "failed")
-    w.store(made, made_place)
-    w.put(w.held("%segment"), made, o["Place.segment"])
-    w.put(w.held(w.load(slot_place)), made, o["Place.slot"])
-    places = w.load("%segment", o["Segment.places"])
-    w.branch(w.new(f"icmp ne i32 {w.call('PyList_Append', places, made)}, 0"), "failed")
-    replace(w, "%view", o["View._place"], w.take(made_place))
-    w.call("Py_DecRef", w.take(key_place))
-    w.returns(f"ptr {w.take(slot_place)}")
-    w.label("failed")
-    w.let_go()
-    w.returns("ptr null")
-    w.label("python")
-    w.returns("ptr null")
-    return w.text()
-
-
-def replace(w: Writer, base: str, offset: int, value: str) -> None:
-    """Set a slot to a reference it owns from now on."""
-    before = w.load(base, offset)
-    w.store(value, base, offset)
-    w.call("Py_DecRef", before)
 
 
 def stream_text() -> str:
@@ -373,132 +221,167 @@ def operand_key(w: Writer, o: Offsets, value: str, number: str, right: str, spec
     w.label("keyed")
 
 
+class _Recording:
+    """The callable of an operator of one tensor, or of a tensor and a tensor or number, being
+    written: places of its frame, and the values its parts share."""
+
+    def __init__(self, w: Writer, o: Offsets, *, binary: bool) -> None:
+        self.w, self.o, self.binary = w, o, binary
+        self.out_place, self.storage_place = w.owner("out"), w.owner("storage")
+        self.key_place, self.record_place = w.owner("key"), w.owner("record")
+        self.site_place, self.numbers_place = w.owner("site"), w.owner("numbers")
+        self.segment_place, self.slot_place = w.owner("segment"), w.owner("slot")
+        self.other_place, self.signature_place = w.owner("other_slot"), w.owner("signature")
+        self.layouts_place = w.owner("layouts")
+        self.attach_arguments = w.place("attach_arguments", "ptr", 5)
+
+    def read(self) -> None:
+        """Take the arguments and find the way they go."""
+        w, o = self.w, self.o
+        table = w.new(f"getelementptr i8, ptr %self, i64 {CALLABLE['table']}")
+        w.lines.append(f"  %table = load ptr, ptr {table}, align 8")
+        w.branch(w.is_null("%names"), "positional", "rest")
+        w.label("positional")
+        given = w.new("and i64 %count, 9223372036854775807")
+        w.branch(w.new(f"icmp eq i64 {given}, {2 if self.binary else 1}"), "counted", "rest")
+        w.label("counted")
+        self.left = w.load("%arguments")
+        self.other = w.load("%arguments", 8) if self.binary else "null"
+        w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {self.left})"), "first", "python")
+        w.label("first")
+        layout = w.needs(w.load(self.left, o["View._layout"]), "python")
+        self.number, self.right = w.place("number", "i64"), w.place("right")
+        self.special = w.place("special_value", "i64")
+        if self.binary:
+            operand_key(w, o, self.other, self.number, self.right, self.special)
+            key = f"ptr {w.load(self.right)}, i64 {w.load(self.special, 0, 'i64')}"
+        else:
+            key = f"ptr null, i64 {NO_VALUE}"
+        cache = w.load("%self", CALLABLE["cache"])
+        entry = w.needs(w.local(f"ptr @find(ptr {cache}, ptr {layout}, {key})"), "python")
+        self.signature = w.load(entry, ENTRY["signature"])
+        self.out_layout = w.load(entry, ENTRY["layout"])
+        self.attributes = w.load(entry, ENTRY["attributes"])
+        self.layouts = w.load(entry, ENTRY["layouts"])
+        self.flags = w.load(entry, ENTRY["flags"], "i64")
+
+    def touch(self) -> None:
+        """Own everything that recording needs. From here on Python may run, and the entry may be
+        given to another call."""
+        w, o = self.w, self.o
+        self.stream = w.needs(w.local("ptr @stream(ptr %table)"), "failed")
+        self.segment = w.load(self.stream, o["Stream.segment"])
+        self.records = w.load(self.segment, o["Segment.records"])
+        w.branch(w.same(w.load(self.segment, o["Segment.armed"]), self.signature), "python")
+        limit = w.call("PyLong_AsSsize_t", w.load(self.segment, o["Segment.limit"]))
+        room = w.new(f"icmp slt i64 {w.call('PyList_Size', self.records)}, {limit}")
+        w.branch(room, "open", "python")
+        w.label("open")
+        w.store(w.held(self.signature), self.signature_place)
+        w.store(w.held(self.layouts), self.layouts_place)
+        w.store(w.held(self.segment), self.segment_place)
+        slot = w.local(f"ptr @slot(ptr %table, ptr {self.segment}, ptr {self.left})")
+        w.store(w.needs(slot, "failed"), self.slot_place)
+        w.store(w.load("%table", TABLE["empty"]), self.numbers_place)
+        w.call("Py_IncRef", w.load(self.numbers_place))
+        if self.binary:
+            w.branch(w.new(f"icmp eq i64 {w.load(self.number, 0, 'i64')}, 0"), "two", "one")
+            w.label("two")
+            slot = w.local(f"ptr @slot(ptr %table, ptr {self.segment}, ptr {self.other})")
+            w.store(w.needs(slot, "failed"), self.other_place)
+            w.store(w.needs(w.call("PyTuple_New", "4"), "failed"), self.key_place)
+            w.goto("sites")
+            w.label("one")
+            w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), self.key_place)
+            run_time = w.new(f"and i64 {self.flags}, {RUN_TIME}")
+            w.branch(w.new(f"icmp eq i64 {run_time}, 0"), "sites", "given")
+            w.label("given")
+            numbers = w.needs(w.call("PyTuple_New", "1"), "failed")
+            w.call("PyTuple_SetItem", numbers, "0", w.held(self.other))
+            w.call("Py_DecRef", w.load(self.numbers_place))
+            w.store(numbers, self.numbers_place)
+        else:
+            w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), self.key_place)
+        w.label("sites")
+        set_site(w, o, self.stream, self.site_place)
+        w.store(w.needs(new_object(w, "storage"), "failed"), self.storage_place)
+        w.store(w.needs(new_object(w, "tensor"), "failed"), self.out_place)
+        w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), self.record_place)
+
+    def commit(self) -> None:
+        """Put the record in; nothing runs Python before it is."""
+        w, o = self.w, self.o
+        fresh = w.load(self.segment, o["Segment.fresh"])
+        position = w.call("PyLong_FromSsize_t", w.call("PyList_Size", fresh))
+        w.needs(position, "failed")
+        storage, out = w.load(self.storage_place), w.load(self.out_place)
+        fill_result(w, o, self.segment, self.out_layout, position, storage, out)
+        key = w.load(self.key_place)
+        w.call("PyTuple_SetItem", key, "0", w.held(self.signature))
+        w.call("PyTuple_SetItem", key, "1", w.take(self.slot_place))
+        if self.binary:
+            w.branch(w.is_null(w.load(self.other_place)), "last", "between")
+            w.label("between")
+            w.call("PyTuple_SetItem", key, "2", w.take(self.other_place))
+            w.call("PyTuple_SetItem", key, "3", position)
+            w.goto("keyed_record")
+            w.label("last")
+        w.call("PyTuple_SetItem", key, "2", position)
+        w.label("keyed_record")
+        append_record(
+            w, o, self.segment, self.records, fresh, self.storage_place,
+            (self.record_place, self.key_place, self.numbers_place, self.site_place),
+        )  # fmt: skip
+        settle(w, o, self.segment)
+
+    def give_history(self) -> None:
+        """Attach a node, or mark what is made in inference mode."""
+        w, o = self.w, self.o
+        enabled = w.load(self.stream, o["Stream.grad_enabled"])
+        w.branch(w.same(enabled, TRUE), "gradient", "no_gradient")
+        w.label("gradient")
+        tracked(w, o, self.left, "attach", "second")
+        w.label("second")
+        if self.binary:
+            number = w.load(self.number, 0, "i64")
+            w.branch(w.new(f"icmp eq i64 {number}, 0"), "second_tensor", "done")
+            w.label("second_tensor")
+            tracked(w, o, self.other, "attach", "done")
+        else:
+            w.goto("done")
+        w.label("attach")
+        wanted = w.new(f"and i64 {self.flags}, {GRADIENT}")
+        w.branch(w.new(f"icmp eq i64 {wanted}, 0"), "done", "attached")
+        w.label("attached")
+        # The record's site, kept alive by the record (a flush may have dropped it: hold it).
+        site = w.load(self.site_place)
+        second = "ptr null, i64 1"
+        if self.binary:
+            second = f"ptr {self.other}, i64 {w.load(self.number, 0, 'i64')}"
+        status = w.local(
+            f"i32 @attach(ptr %table, ptr %self, ptr {self.left}, {second}, "
+            f"ptr {w.load(self.out_place)}, ptr {self.attributes}, ptr {self.layouts}, ptr {site})"
+        )
+        w.branch(w.new(f"icmp eq i32 {status}, 0"), "done", "failed")
+        w.label("no_gradient")
+        w.branch(w.same(w.load(self.stream, o["Stream.inference"]), TRUE), "inference", "done")
+        w.label("inference")
+        w.store(w.load(self.out_place), self.attach_arguments)
+        mark = w.load("%self", CALLABLE["mark"])
+        marked = w.call("PyObject_Vectorcall", mark, self.attach_arguments, "1", "null")
+        w.call("Py_DecRef", w.needs(marked, "failed"))
+
+
 def record_text(name: str, o: Offsets, *, binary: bool) -> str:
     """The callable of an operator of one tensor, or of a tensor and a tensor or number."""
     w = Writer(f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count, ptr %names)")
-    out_place, storage_place = w.owner("out"), w.owner("storage")
-    key_place, record_place = w.owner("key"), w.owner("record")
-    site_place, numbers_place = w.owner("site"), w.owner("numbers")
-    segment_place, slot_place = w.owner("segment"), w.owner("slot")
-    other_place, signature_place = w.owner("other_slot"), w.owner("signature")
-    layouts_place = w.owner("layouts")
-    attach_arguments = w.place("attach_arguments", "ptr", 5)
-    table = w.new(f"getelementptr i8, ptr %self, i64 {CALLABLE['table']}")
-    w.lines.append(f"  %table = load ptr, ptr {table}, align 8")
-    w.branch(w.is_null("%names"), "positional", "rest")
-    w.label("positional")
-    given = w.new("and i64 %count, 9223372036854775807")
-    w.branch(w.new(f"icmp eq i64 {given}, {2 if binary else 1}"), "counted", "rest")
-    w.label("counted")
-    left = w.load("%arguments")
-    other = w.load("%arguments", 8) if binary else "null"
-    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {left})"), "first", "python")
-    w.label("first")
-    layout = w.needs(w.load(left, o["View._layout"]), "python")
-    number, right = w.place("number", "i64"), w.place("right")
-    special = w.place("special_value", "i64")
-    if binary:
-        operand_key(w, o, other, number, right, special)
-        key = f"ptr {w.load(right)}, i64 {w.load(special, 0, 'i64')}"
-    else:
-        key = f"ptr null, i64 {NO_VALUE}"
-    cache = w.load("%self", CALLABLE["cache"])
-    entry = w.needs(w.local(f"ptr @find(ptr {cache}, ptr {layout}, {key})"), "python")
-    signature = w.load(entry, ENTRY["signature"])
-    out_layout = w.load(entry, ENTRY["layout"])
-    attributes = w.load(entry, ENTRY["attributes"])
-    layouts = w.load(entry, ENTRY["layouts"])
-    flags = w.load(entry, ENTRY["flags"], "i64")
-
-    # From here on Python may run, and the entry may be given to another call.
-    stream = w.needs(w.local("ptr @stream(ptr %table)"), "failed")
-    segment = w.load(stream, o["Stream.segment"])
-    records = w.load(segment, o["Segment.records"])
-    w.branch(w.same(w.load(segment, o["Segment.armed"]), signature), "python")
-    limit = w.call("PyLong_AsSsize_t", w.load(segment, o["Segment.limit"]))
-    room = w.new(f"icmp slt i64 {w.call('PyList_Size', records)}, {limit}")
-    w.branch(room, "open", "python")
-    w.label("open")
-    w.store(w.held(signature), signature_place)
-    w.store(w.held(layouts), layouts_place)
-    w.store(w.held(segment), segment_place)
-    slot = w.local(f"ptr @slot(ptr %table, ptr {segment}, ptr {left})")
-    w.store(w.needs(slot, "failed"), slot_place)
-    w.store(w.load("%table", TABLE["empty"]), numbers_place)
-    w.call("Py_IncRef", w.load(numbers_place))
-    if binary:
-        w.branch(w.new(f"icmp eq i64 {w.load(number, 0, 'i64')}, 0"), "two", "one")
-        w.label("two")
-        slot = w.local(f"ptr @slot(ptr %table, ptr {segment}, ptr {other})")
-        w.store(w.needs(slot, "failed"), other_place)
-        w.store(w.needs(w.call("PyTuple_New", "4"), "failed"), key_place)
-        w.goto("sites")
-        w.label("one")
-        w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), key_place)
-        w.branch(w.new(f"icmp eq i64 {w.new(f'and i64 {flags}, {RUN_TIME}')}, 0"), "sites", "given")
-        w.label("given")
-        numbers = w.needs(w.call("PyTuple_New", "1"), "failed")
-        w.call("PyTuple_SetItem", numbers, "0", w.held(other))
-        w.call("Py_DecRef", w.load(numbers_place))
-        w.store(numbers, numbers_place)
-    else:
-        w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), key_place)
-    w.label("sites")
-    set_site(w, o, stream, site_place)
-    w.store(w.needs(new_object(w, "storage"), "failed"), storage_place)
-    w.store(w.needs(new_object(w, "tensor"), "failed"), out_place)
-    w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), record_place)
-
-    # Nothing below runs Python before the record is in.
-    fresh = w.load(segment, o["Segment.fresh"])
-    position = w.call("PyLong_FromSsize_t", w.call("PyList_Size", fresh))
-    w.needs(position, "failed")
-    fill_result(w, o, segment, out_layout, position, w.load(storage_place), w.load(out_place))
-    key = w.load(key_place)
-    w.call("PyTuple_SetItem", key, "0", w.held(signature))
-    w.call("PyTuple_SetItem", key, "1", w.take(slot_place))
-    if binary:
-        w.branch(w.is_null(w.load(other_place)), "last", "between")
-        w.label("between")
-        w.call("PyTuple_SetItem", key, "2", w.take(other_place))
-        w.call("PyTuple_SetItem", key, "3", position)
-        w.goto("keyed_record")
-        w.label("last")
-    w.call("PyTuple_SetItem", key, "2", position)
-    w.label("keyed_record")
-    append_record(w, o, segment, records, fresh, storage_place,
-                  (record_place, key_place, numbers_place, site_place))  # fmt: skip
-    settle(w, o, segment)
-    w.branch(w.same(w.load(stream, o["Stream.grad_enabled"]), TRUE), "gradient", "no_gradient")
-    w.label("gradient")
-    tracked(w, o, left, "attach", "second")
-    w.label("second")
-    if binary:
-        w.branch(w.new(f"icmp eq i64 {w.load(number, 0, 'i64')}, 0"), "second_tensor", "done")
-        w.label("second_tensor")
-        tracked(w, o, other, "attach", "done")
-    else:
-        w.goto("done")
-    w.label("attach")
-    w.branch(w.new(f"icmp eq i64 {w.new(f'and i64 {flags}, {GRADIENT}')}, 0"), "done", "attached")
-    w.label("attached")
-    # The record's site, kept alive by the record (a flush may have dropped it: hold it).
-    site = w.load(site_place)
-    second = f"ptr {other}, i64 {w.load(number, 0, 'i64')}" if binary else "ptr null, i64 1"
-    status = w.local(
-        f"i32 @attach(ptr %table, ptr %self, ptr {left}, {second}, ptr {w.load(out_place)}, "
-        f"ptr {attributes}, ptr {layouts}, ptr {site})"
-    )
-    w.branch(w.new(f"icmp eq i32 {status}, 0"), "done", "failed")
-    w.label("no_gradient")
-    w.branch(w.same(w.load(stream, o["Stream.inference"]), TRUE), "inference", "done")
-    w.label("inference")
-    w.store(w.load(out_place), attach_arguments)
-    marked = w.call("PyObject_Vectorcall", w.load("%self", CALLABLE["mark"]), attach_arguments, "1",
-                    "null")  # fmt: skip
-    w.call("Py_DecRef", w.needs(marked, "failed"))
+    made = _Recording(w, o, binary=binary)
+    made.read()
+    made.touch()
+    made.commit()
+    made.give_history()
     w.label("done")
-    result = w.take(out_place)
+    result = w.take(made.out_place)
     w.let_go()
     w.returns(f"ptr {result}")
     w.label("failed")
@@ -518,11 +401,6 @@ def hand_over(w: Writer, name: str = "python") -> None:
     found = w.new(f"tail call ptr @PyObject_Vectorcall(ptr {python}, ptr %arguments, i64 %count, "
                   "ptr %names)")  # fmt: skip
     w.returns(f"ptr {found}")
-
-
-def new_object(w: Writer, kind: str) -> str:
-    """An object of a class without __init__; its slots are empty."""
-    return w.call("PyType_GenericAlloc", w.load("%table", TABLE[kind]), "0")
 
 
 def set_site(w: Writer, o: Offsets, stream: str, site_place: str) -> None:

@@ -7,18 +7,24 @@ Not here  layouts of views (base/view_rules.py)."""
 
 from __future__ import annotations
 
-from flambeau.tensor.native.general_text import Arguments, arrange, item, read
-from flambeau.tensor.native.record_text import CALLABLE, TABLE, Offsets, hand_over, new_object, words
+from typing import Final
+
+from flambeau.tensor.native.general_text import Arguments, arrange, read
+from flambeau.tensor.native.loops import item
+from flambeau.tensor.native.record_text import hand_over
+from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, new_object, words
 from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
 # What a key of a view leads to.
-VIEW_WAY = words("layout offset attributes layouts")
+VIEW_WAY: Final = words("layout offset attributes layouts")
 
 
 def make_view_text(o: Offsets) -> str:
     """@make_view(table, source, layout, offset): binding.view_of for a family whose versions the
     storage counts; null without an exception for others."""
-    w = Writer("define internal ptr @make_view(ptr %table, ptr %source, ptr %layout, i64 %further)")
+    w = Writer(
+        "define internal ptr @make_view(ptr %table, ptr %source, ptr %layout, i64 %further)"
+    )
     made_place = w.owner("made")
     versions = w.call("PyObject_GetAttr", "%source", w.load("%table", TABLE["versions"]))
     w.needs(versions, "failed")
@@ -52,7 +58,7 @@ def make_view_text(o: Offsets) -> str:
 
 def plain_family_text(o: Offsets) -> str:
     """@plain_family(table, stream, source): 0 where a view gets no history, 1 where it gets one
-    through its source, 2 where it is marked as made in no_grad mode, -1 where Python has to look."""
+    through its source, 2 where it is marked as made in no_grad mode, -1 where Python looks."""
     w = Writer("define internal i32 @plain_family(ptr %table, ptr %stream, ptr %source)")
     base = w.load("%source", o["Tensor._base"])
     own = w.load("%source", o["Tensor._autograd"])
@@ -75,7 +81,8 @@ def plain_family_text(o: Offsets) -> str:
     w.branch(w.same(creation, NONE), "free", "python")
     w.label("free")
     family = w.new(f"select i1 {is_base}, ptr %source, ptr {base}")
-    stamp = w.needs(w.call("PyObject_GetAttr", family, w.load("%table", TABLE["rebased"])), "python")
+    stamp = w.call("PyObject_GetAttr", family, w.load("%table", TABLE["rebased"]))
+    w.needs(stamp, "python")
     w.call("Py_DecRef", stamp)
     w.branch(w.same(stamp, NONE), "fresh", "python")
     w.label("fresh")
@@ -206,7 +213,8 @@ def getitem_text(name: str, o: Offsets) -> str:
     w.label("name")
     attributes = w.needs(w.call("PyDict_New"), "failed")
     w.store(attributes, attributes_place)
-    w.call("PyDict_SetItem", attributes, w.load("%table", TABLE["dim"]), w.load("%table", TABLE["zero"]))
+    dim, zero = w.load("%table", TABLE["dim"]), w.load("%table", TABLE["zero"])
+    w.call("PyDict_SetItem", attributes, dim, zero)
     w.call("PyDict_SetItem", attributes, w.load("%table", TABLE["index"]), key)
     layouts = w.needs(w.call("PyTuple_New", "1"), "failed")
     w.call("PyTuple_SetItem", layouts, "0", w.held(layout))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from flambeau.tensor.native.record_text import CALLABLE, TABLE, Offsets, new_object, words
+from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, new_object, words
 from flambeau.tensor.native.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
 
 # A plan's program: what vjp gets after `t`, as (kind, key) pairs behind these words.
@@ -26,7 +26,6 @@ def unpack_text(o: Offsets) -> str:
     """@unpack(table, entry, node): saved.unpack; null without an exception where the value was
     written since, or the entry is another kind of tuple."""
     w = Writer("define internal ptr @unpack(ptr %table, ptr %entry, ptr %node)")
-    made_place = w.owner("made")
     w.branch(w.new(f"icmp ne i64 {w.call('PyTuple_Size', '%entry')}, 6"), "surprise")
     storage, layout, offset, history, counter, version = (
         w.call("PyTuple_GetItem", "%entry", str(n)) for n in range(6)
@@ -166,17 +165,12 @@ def arguments_text(o: Offsets) -> str:
     w.goto("next")
     w.label("all")
     w.returns(f"i64 {w.new(f'add i64 {count}, 1')}")
-    w.label("python")
-    w.lines.append(f"  call void @drop(ptr %vector, i64 {_done(w, index)})")
-    w.returns("i64 0")
-    w.label("failed")
-    w.lines.append(f"  call void @drop(ptr %vector, i64 {_done(w, index)})")
-    w.returns("i64 -1")
+    for label, status in (("python", 0), ("failed", -1)):
+        w.label(label)
+        collected = w.new(f"add i64 {w.load(index, 0, 'i64')}, 1")
+        w.lines.append(f"  call void @drop(ptr %vector, i64 {collected})")
+        w.returns(f"i64 {status}")
     return w.text()
-
-
-def _done(w: Writer, index: str) -> str:
-    return w.new(f"add i64 {w.load(index, 0, 'i64')}, 1")
 
 
 def drop_text() -> str:
@@ -203,8 +197,8 @@ def hand_on_text(o: Offsets) -> str:
         "define internal i32 @hand_on(ptr %table, ptr %words, ptr %node, i64 %index, ptr %edge, "
         "ptr %given)"
     )
-    arguments, value_place, sum_place = w.place("arguments", "ptr", 4), w.owner("value"), w.owner("sum")
-    number_place = w.owner("number")
+    arguments, number_place = w.place("arguments", "ptr", 4), w.owner("number")
+    value_place, sum_place = w.owner("value"), w.owner("sum")
     w.store(w.held("%given"), value_place)
     layout = w.call("PyTuple_GetItem", w.load("%node", o["Node.layouts"]), "%index")
     w.needs(layout, "failed")
@@ -269,8 +263,9 @@ def leaf_text() -> str:
 
 
 def walk_text(name: str, o: Offsets) -> str:
-    """walk(order, arrived, waiting, keep_graph, stream, add, finish_leaf, failed): runs ordinary nodes from
-    the end of `order`; True where Python has to take the next one, False where none is left."""
+    """walk(order, arrived, waiting, keep_graph, stream, add, finish_leaf, failed): runs ordinary
+    nodes from the end of `order`; True where Python has to take the next one, False where none is
+    left."""
     w = Writer(f"define ptr @{name}(ptr %self, ptr %words, i64 %count, ptr %names)")
     node_place, cotangent_place = w.owner("node"), w.owner("cotangent")
     found_place, ready_place = w.owner("found"), w.owner("ready")

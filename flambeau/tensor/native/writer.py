@@ -57,8 +57,8 @@ FUNCTIONS: Final = {
 }
 # Objects of CPython with names of their own.
 OBJECTS: Final = (
-    "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "PyUnicode_Type", "PyBool_Type", "_Py_FalseStruct", "_Py_NoneStruct",
-    "_Py_TrueStruct",
+    "PyBool_Type", "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "PyUnicode_Type",
+    "_Py_FalseStruct", "_Py_NoneStruct", "_Py_TrueStruct",
 )  # fmt: skip
 NONE: Final = "@_Py_NoneStruct"
 TRUE: Final = "@_Py_TrueStruct"
@@ -195,7 +195,8 @@ class Writer:
     def text(self) -> str:
         """The function."""
         nulls = [f"  store ptr null, ptr {place}, align 8" for place in self.owned]
-        return "\n".join([self.header + " {", "b.start:", *self.places, *nulls, *self.lines, "}", ""])
+        body = ["b.start:", *self.places, *nulls, *self.lines]
+        return "\n".join([self.header + " {", *body, "}", ""])
 
 
 def declarations() -> str:

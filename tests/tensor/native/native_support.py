@@ -61,7 +61,8 @@ class Program:
                 r.choice([x.add_, x.mul_, x.sub_])(y if r.random() < 0.5 else self.number())
             return x
         if kind == 13:
-            return r.choice([x.add_, x.mul_, x.tanh_])(*([self.number()] if r.random() < 0.9 else []))
+            given = [self.number()] if r.random() < 0.9 else []
+            return r.choice([x.add_, x.mul_, x.tanh_])(*given)
         if kind == 14:
             return torch.add(x, y, alpha=self.number())
         return x.detach() * y
@@ -84,7 +85,8 @@ class Program:
         self.lines += self.errors
         with torch.no_grad():
             self.lines += [repr(tensor.detach().tolist()) for tensor in self.tensors]
-            self.lines += [repr(t.grad.tolist()) for t in self.tensors if t.is_leaf and t.grad is not None]
+            grads = [t.grad for t in self.tensors if t.is_leaf and t.grad is not None]
+            self.lines += [repr(grad.tolist()) for grad in grads]
         self.lines += [str(tensor._version) for tensor in self.tensors]
 
     def backward(self):
@@ -126,7 +128,7 @@ def graph_of(tensor):
             [None if e is None else (type(e).__name__, e.output_index) for e in node.edges],
             [str(each) for each in node.layouts],
             callsite.describe(node.site),
-            isinstance(node, AccumulateGrad) or sorted(map(str, node.__class__.__mro__[0].__slots__)),
+            isinstance(node, AccumulateGrad) or sorted(map(str, type(node).__slots__)),
         ))
         stack.extend(node.edges)
     return repr(lines)
