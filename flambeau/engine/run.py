@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.errors import OutOfMemoryError
-from flambeau.devices.cpu import memory, runner
+from flambeau.devices.cpu import memory
 from flambeau.engine.segment import Record, Segment
 from flambeau.engine.storage import Storage
 
@@ -54,6 +54,7 @@ TIMED: Final = [False]
 # Called with (reason, plan, records, seconds of each kernel) after each run.
 OBSERVERS: Final[list[Callable[..., None]]] = []
 _new_segment: Callable[[Any], Segment]
+runner: Any = None  # devices.cpu.runner, imported with the first plan
 
 
 def install(new_segment: Callable[[Any], Segment]) -> None:
@@ -79,6 +80,9 @@ def forget_plans() -> None:
     with LOCK:
         _PLANS.clear()
         _clock[1] = 0
+        template = sys.modules.get("flambeau.engine.template")
+        if template is not None:
+            template.forget()
 
 
 def flush(segment: Segment, reason: str) -> None:
@@ -93,7 +97,11 @@ def flush(segment: Segment, reason: str) -> None:
         while segment.run is not None or segment.flushed < len(segment.records):
             running = segment.run
             if running is None:
-                made = _planned(segment, reason)
+                try:
+                    made = _planned(segment, reason)
+                except OutOfMemoryError:
+                    _let_go_of_done(segment)
+                    raise
                 # A signal handler may have run the segment while it was planned.
                 if segment.run is None and segment.flushed == made.first:
                     segment.run = made
@@ -137,14 +145,12 @@ def _settle_others(segment: Segment) -> None:
 
 
 def _last_uses(segment: Segment) -> dict[int, int]:
-    """Number of a fresh storage -> the last record that touches it."""
+    """Number of a storage, as in `touched` -> the last record that touches it."""
     found: dict[int, int] = {}
     touched = segment.touched
     for number, record in enumerate(segment.records):
         for slot in record[0][1:]:
-            fresh = slot if slot >= 0 else touched[-1 - slot] >> 1
-            if fresh >= 0:
-                found[fresh] = number
+            found[slot if slot >= 0 else touched[-1 - slot] >> 1] = number
     return found
 
 
@@ -195,18 +201,35 @@ class _Run:
         # Read in one sweep: reference counts move while Python runs.
         alive = [_references(storage) > UNHELD_REFERENCES for storage in segment.fresh]
         mask = int.from_bytes(bytes(alive[: self.n_fresh]), "little")
-        if self.first or segment.last_uses is not None:
-            # What an earlier part has put in memory stays there; a later one may need this one's.
-            last_uses = segment.last_uses or {}
+        if segment.last_uses is not None:
+            return self._wanted_alone(alive, segment.last_uses)
+        if self.first:  # what an earlier part has put in memory stays there
             for number, storage in enumerate(segment.fresh[: self.n_fresh]):
-                if storage.block is not None or last_uses.get(number, -1) >= self.count:
+                if storage.block is not None:
                     mask |= 1 << 8 * number
+        return mask
+
+    def _wanted_alone(self, alive: list[bool], last_uses: dict[int, int]) -> int:
+        """The same for one record of many: of what it touches, what later ones read too."""
+        touched = self.segment.touched
+        own = {
+            slot if slot >= 0 else touched[-1 - slot] >> 1
+            for record in self.records
+            for slot in record[0][1:]
+        }
+        mask = 0
+        for number, storage in enumerate(self.segment.fresh[: self.n_fresh]):
+            is_needed = alive[number] or last_uses.get(number, -1) >= self.count
+            if storage.block is not None or (number in own and is_needed):
+                mask |= 1 << 8 * number
         return mask
 
     def _bind(self) -> None:
         segment, plan = self.segment, self.plan
         addresses = [_ERROR_WORD_ADDRESS, self.arena.address if self.arena is not None else 0]
-        addresses += [storage.block.address for storage in segment.inputs[: self.n_inputs]]
+        for storage in segment.inputs[: self.n_inputs]:
+            block = storage.block  # None: given back after its last use, for lack of memory
+            addresses.append(0 if block is None else block.address)
         placed = dict(self.blocks)
         for number in plan.stored_numbers:
             storage = segment.fresh[number]
@@ -257,13 +280,15 @@ class _Run:
 
     def _forget_dead(self) -> None:
         """Where a segment is run record by record: give back what no later one reads."""
-        last_uses = self.segment.last_uses
+        segment = self.segment
+        last_uses = segment.last_uses
         if last_uses is not None:
-            for number, storage in enumerate(self.segment.fresh):
-                dead = _references(storage) <= UNHELD_REFERENCES
-                if dead and last_uses.get(number, -1) < self.count:
-                    storage.block = None
             self.blocks = []
+            for storages, sign in ((segment.fresh, 0), (segment.inputs, -1)):
+                alive = [_references(storage) > UNHELD_REFERENCES for storage in storages]
+                for number, is_alive in enumerate(alive):
+                    if not is_alive and last_uses.get(number ^ sign, -1) < self.count:
+                        storages[number].block = None
 
     def _run_timed(self) -> None:
         """Run the program's steps one at a time; seconds of each."""
@@ -286,6 +311,17 @@ class _Run:
                 self.step = number + 1
                 self.state = fresh_state
                 self.seconds = [*self.seconds, spent]
+
+
+def _let_go_of_done(segment: Segment) -> None:
+    """What the records still to be run do not touch is free of the segment."""
+    last_uses = segment.last_uses
+    if last_uses is not None:
+        for storages, sign in ((segment.fresh, 0), (segment.inputs, -1)):
+            for number, storage in enumerate(storages):
+                is_done = last_uses.get(number ^ sign, -1) < segment.flushed
+                if storage.segment is segment and storage.block is not None and is_done:
+                    storage.segment = None
 
 
 class _Variants:
@@ -319,7 +355,9 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
         if len(variants.plans) >= MAX_VARIANTS:
             for plan in variants.plans:
                 wanted |= plan.stored
-    # Planning brings the whole code generator: a process whose plans exist never needs it.
+    # Planning brings the whole code generator, the first plan what runs it.
+    global runner
+    from flambeau.devices.cpu import runner
     from flambeau.engine.plan import SegmentFacts
     from flambeau.engine.template import plan_for
 
