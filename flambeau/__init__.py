@@ -103,6 +103,18 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "channels_last", "channels_last_3d", "contiguous_format", "memory_format",
         "preserve_format", "strided", "layout", "sparse_coo",
     ),
+    "flambeau.linalg.top_level": (
+        "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "cross", "det",
+        "inverse", "logdet", "lu", "lu_solve", "lu_unpack", "matrix_exp", "matrix_power",
+        "pinverse", "qr", "slogdet", "svd", "triangular_solve",
+    ),
+    "flambeau.nn.functions.convolution": (
+        "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    ),
+    "flambeau.nn.functions.pooling": (
+        "adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d",
+        "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
+    ),
     "flambeau.base.errors": ("OutOfMemoryError",),
     "flambeau.io": ("load", "save"),
     "flambeau.cli.stand_in": ("as_torch",),

@@ -9,6 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 LATE: Final[dict[str, dict[str, str]]] = {
+    "gradients.tensor_methods": {name: name for name in ("backward", "detach")},
+    "gradients.members": {name: name for name in ("detach_", "requires_grad_")},
+    "gradients.modes": {"is_inference": "is_inference"},
+    "gradients.hooks": {
+        name: name
+        for name in ("register_hook", "register_post_accumulate_grad_hook", "retain_grad")
+    },
     "random.tensors": {
         name: name
         for name in (
@@ -34,9 +41,17 @@ LATE: Final[dict[str, dict[str, str]]] = {
             "rot90", "sum_to_size", "take_along_dim", "trace", "view_as", "vsplit",
         )
     },
+    "linalg.top_level": {
+        name: name
+        for name in (
+            "cholesky", "cholesky_inverse", "cholesky_solve", "cross", "det", "inverse", "logdet",
+            "lu", "lu_solve", "matrix_exp", "matrix_power", "pinverse", "qr", "slogdet", "svd",
+            "triangular_solve",
+        )
+    },
     "tensor.public.distinct": {"unique": "unique", "unique_consecutive": "unique_consecutive"},
     "tensor.public.queries": {
-        name: name for name in ("allclose", "equal", "is_inference", "is_nonzero", "is_same_size")
+        name: name for name in ("allclose", "equal", "is_nonzero", "is_same_size")
     },
     "tensor.public.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
     "tensor.public.members": {

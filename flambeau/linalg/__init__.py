@@ -1,0 +1,44 @@
+"""torch.linalg: where each function lives.
+
+Keeps     nothing is imported before it is asked for; LAPACK not before it is needed.
+Touches   the files named here, lazily.
+Not here  any logic."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from flambeau.base.missing import missing_name
+
+_FILES: dict[str, tuple[str, ...]] = {
+    "factors": (
+        "cholesky", "cholesky_ex", "det", "inv", "inv_ex", "lu", "lu_factor", "lu_factor_ex",
+        "lu_solve", "qr", "slogdet", "solve", "solve_ex", "solve_triangular",
+    ),
+    "spectra": (
+        "eig", "eigh", "eigvals", "eigvalsh", "lstsq", "matrix_rank", "pinv", "svd", "svdvals",
+    ),
+    "norms": ("cond", "matrix_norm", "norm", "vector_norm"),
+    "products": (
+        "cross", "diagonal", "matrix_exp", "matrix_power", "multi_dot", "tensorinv",
+        "tensorsolve", "vander", "vecdot",
+    ),
+}  # fmt: skip
+_WHERE = {name: file for file, names in _FILES.items() for name in names}
+
+def __getattr__(name: str) -> Any:
+    if name == "LinAlgError":
+        from flambeau.linalg.lapack import _LinAlgError as found
+    elif name == "matmul":
+        from flambeau.tensor.functions import matmul as found
+    elif name in _WHERE:
+        found = getattr(import_module(f"flambeau.linalg.{_WHERE[name]}"), name)
+    else:
+        raise missing_name(__name__, name, __dir__())
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*_WHERE, "LinAlgError", "matmul"])

@@ -1,0 +1,146 @@
+"""LAPACK from the scipy-openblas32 package: loaded at first use, one thread, by ctypes.
+
+Keeps     a routine gets addresses of column-major memory; what it says by `info` is returned,
+          never ignored. No text of ours is compiled.
+Touches   the package scipy-openblas32, base.errors, tensor.creation.
+Not here  what the factors mean (factors.py, spectra.py)."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator
+from functools import lru_cache
+from math import prod
+from typing import Any, Final
+
+from flambeau.base.errors import helped
+from flambeau.tensor import creation
+
+_PREFIXES: Final = {"float32": "s", "float64": "d"}
+_LOCK = threading.Lock()
+
+
+class _LinAlgError(RuntimeError):
+    """A matrix that cannot be factored or solved with: torch.linalg.LinAlgError."""
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    try:
+        import scipy_openblas32
+    except ImportError as error:
+        raise RuntimeError(
+            helped(
+                "Calling torch.linalg functions on a CPU tensor requires compiling PyTorch with "
+                "LAPACK. Please use PyTorch built with LAPACK support.",
+                given="no package scipy-openblas32",
+                fix="pip install scipy-openblas32",
+            )
+        ) from error
+    path = f"{scipy_openblas32.get_lib_dir()}/{scipy_openblas32.get_library(fullname=True)}"
+    library = ctypes.CDLL(path)
+    library.scipy_openblas_set_num_threads(1)
+    return library
+
+
+def call(name: str, element: Any, *arguments: Any) -> int:
+    """Run a routine of an element type. Arguments: str for a letter, Address for memory, int and
+    float by reference; a last INFO is added and returned where the routine has one."""
+    routine = getattr(_library(), f"scipy_{_PREFIXES[element.name]}{name}_")
+    routine.restype = None
+    real = ctypes.c_float if element.name == "float32" else ctypes.c_double
+    given: list[Any] = []
+    n_letters = 0
+    for each in arguments:
+        if isinstance(each, str):
+            given.append(ctypes.c_char_p(each.encode()))
+            n_letters += 1
+        elif isinstance(each, Address):
+            given.append(ctypes.c_void_p(each.value))
+        elif isinstance(each, float):
+            given.append(ctypes.byref(real(each)))
+        else:
+            given.append(ctypes.byref(ctypes.c_int32(each)))
+    info = ctypes.c_int32(0)
+    if name not in _WITHOUT_INFO:
+        given.append(ctypes.byref(info))
+    given += [ctypes.c_size_t(1)] * n_letters
+    with _LOCK:
+        routine(*given)
+    if info.value < 0:
+        raise ValueError(f"{name}: argument {-info.value} is not what LAPACK takes")
+    return info.value
+
+
+_WITHOUT_INFO: Final = frozenset(("trsm",))
+
+
+class Address:
+    """Where a matrix or a vector lies."""
+
+    __slots__ = ("keeps", "value")
+
+    def __init__(self, value: int, keeps: Any = None) -> None:
+        self.value = value
+        self.keeps = keeps
+
+
+def work(element: Any, count: int) -> Address:
+    """Memory of `count` elements for a routine."""
+    made = ctypes.create_string_buffer(max(1, count) * element.itemsize)
+    return Address(ctypes.addressof(made), made)
+
+
+def integers(count: int) -> Address:
+    """Memory of `count` 32-bit integers for a routine."""
+    made = (ctypes.c_int32 * max(1, count))()
+    return Address(ctypes.addressof(made), made)
+
+
+def with_workspace(name: str, element: Any, *arguments: Any, after: tuple[Any, ...] = ()) -> int:
+    """Run a routine whose arguments end with WORK and LWORK (then `after`): asks how much first."""
+    asked = work(element, 1)
+    call(name, element, *arguments, asked, -1, *after)
+    kind = ctypes.c_float if element.name == "float32" else ctypes.c_double
+    count = int(kind.from_address(asked.value).value)
+    return call(name, element, *arguments, work(element, count), count, *after)
+
+
+def columns(shape: tuple[int, ...], like: Any, dtype: Any = None) -> Any:
+    """Uninitialised matrices, each column by column, one after the other."""
+    *batch, rows, width = shape
+    strides = [1, max(1, rows)]
+    step = max(1, rows) * max(1, width)
+    for size in reversed(batch):
+        strides.insert(0, step)
+        step *= max(1, size)
+    return creation.empty_strided(shape, tuple(strides), dtype=dtype or like.dtype)
+
+
+def copied(matrices: Any, rows: int | None = None) -> Any:
+    """A column-major copy, with room for `rows` rows where more are wanted."""
+    source = matrices.detach()
+    made = columns((*source.shape[:-2], rows or source.shape[-2], source.shape[-1]), source)
+    target = made if rows is None else made.narrow(-2, 0, source.shape[-2])
+    target.copy_(source)
+    return made
+
+
+def each(*tensors: tuple[Any, int]) -> Iterator[list[Address]]:
+    """Addresses of the matrices (vectors) of every batch entry; given (tensor, dims of an entry),
+    packed and of the same batch."""
+    lead, dims = tensors[0]
+    count = prod(lead.shape[: lead.dim() - dims])
+    if not count:
+        return
+    starts = [tensor.data_ptr() for tensor, _ in tensors]
+    steps = []
+    for tensor, dims in tensors:
+        size = prod(max(1, each) for each in tensor.shape[tensor.dim() - dims :])
+        steps.append(size * tensor.element_size())
+    for number in range(count):
+        yield [
+            Address(start + number * step)
+            for start, step in zip(starts, steps, strict=True)
+        ]

@@ -1,0 +1,104 @@
+"""Norms and condition numbers of matrices.
+
+Keeps     dims of the matrices may be any two; the others are a batch.
+Touches   spectra, tensor.functions.
+Not here  norms of vectors (ops.reduction.norms)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.linalg import checks
+from flambeau.tensor import functions as t
+
+_INFINITY = float("inf")
+
+
+def vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,  # noqa: A002
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """Norms of vectors: the elements along `dim`, or all of them."""
+    made = t.vector_norm(x, ord, dim, keepdim, dtype=dtype)
+    return made if out is None else out.copy_(made)
+
+
+def matrix_norm(
+    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,  # noqa: A002, N803
+    dtype: Any = None, out: Any = None,
+) -> Any:  # fmt: skip
+    """Norms of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2."""
+    name = "linalg.matrix_norm"
+    checks.matrices(name, A)
+    checks.floating(name, A, low=True)
+    dims = tuple(dim)
+    if len(dims) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {list(dims)}")
+    first, second = (d % A.dim() for d in dims)
+    if first == second:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})")
+    given = A if dtype is None else A.to(dtype)
+    made = _matrix_norm(given, ord, first, second, keepdim)
+    return made if out is None else out.copy_(made)
+
+
+def _matrix_norm(given: Any, ord: Any, first: int, second: int, keepdim: bool) -> Any:  # noqa: A002
+    if ord == "fro":
+        return t.vector_norm(given, 2, (first, second), keepdim)
+    if ord != "nuc" and (isinstance(ord, str) or abs(ord) not in (1, 2, _INFINITY)):
+        word = f"Order {ord} not supported."
+        if isinstance(ord, float) and ord == int(ord):
+            word = f"Order {int(ord)} not supported."
+        raise RuntimeError(f"linalg.matrix_norm: {word}")
+    if ord == "nuc" or abs(ord) == 2:
+        from flambeau.linalg.spectra import svdvals
+
+        values = svdvals(given.movedim((first, second), (-2, -1)))
+        made = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+        if not keepdim:
+            return made
+        return made.unsqueeze(min(first, second)).unsqueeze(max(first, second))
+    summed, kept = (first, second) if abs(ord) == 1 else (second, first)
+    totals = given.abs().sum(summed, keepdim=True)
+    made = totals.amax(kept, keepdim=True) if ord > 0 else totals.amin(kept, keepdim=True)
+    return made if keepdim else made.squeeze(max(first, second)).squeeze(min(first, second))
+
+
+def norm(
+    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,  # noqa: A002, N803
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """Norms of vectors or matrices, as ord and dim say."""
+    dims = (dim,) if isinstance(dim, int) else dim
+    if ord is None:
+        return vector_norm(A, 2, dims, keepdim, dtype=dtype, out=out)
+    if dims is None:
+        if isinstance(ord, str):
+            return matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype, out=out)
+        if A.dim() not in (1, 2):
+            raise RuntimeError(
+                "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+                f"{A.dim()}D."
+            )
+        dims = tuple(range(A.dim()))
+    if isinstance(ord, str) or len(dims) == 2:
+        return matrix_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
+    return vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
+
+
+def cond(A: Any, p: Any = None) -> Any:  # noqa: N803
+    """How much solving with matrices may enlarge errors."""
+    checks.matrices("linalg.cond", A)
+    checks.floating("linalg.cond", A)
+    if p is None or p in (2, -2):
+        from flambeau.linalg.spectra import svdvals
+
+        values = svdvals(A)
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    checks.square("linalg.cond", A)
+    from flambeau.linalg.factors import inv_ex
+
+    inverse, info = inv_ex(A)
+    made = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return t.where(t.eq(info, 0), made, _INFINITY)

@@ -1,0 +1,194 @@
+"""Products of matrices and vectors that are more than one product.
+
+Keeps     everything here is recorded operators; nothing needs LAPACK but inverses.
+Touches   tensor.functions, factors.
+Not here  matmul itself (ops.contraction)."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from flambeau.linalg import checks
+from flambeau.tensor import functions as t
+
+
+def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:  # noqa: N803
+    """A multiplied n times by itself; of the inverse where n is negative."""
+    checks.square("linalg.matrix_power", A)
+    if n < 0:
+        from flambeau.linalg.factors import inv
+
+        A, n = inv(A), -n  # noqa: N806
+    made = None
+    square = A
+    while n:
+        if n & 1:
+            made = square if made is None else made.matmul(square)
+        n >>= 1
+        square = square.matmul(square) if n else square
+    if made is None:
+        made = t.eye(A.shape[-1], dtype=A.dtype).expand(A.shape).clone()
+    elif made is A:
+        made = A.clone()
+    return made if out is None else out.copy_(made)
+
+
+def multi_dot(tensors: Any, *, out: Any = None) -> Any:
+    """The product of several matrices in the order that takes the fewest multiplications."""
+    if len(tensors) < 2:
+        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " f"{len(tensors)}")
+    first, last = tensors[0], tensors[-1]
+    for place, each in enumerate(tensors):
+        allowed = (1, 2) if place in (0, len(tensors) - 1) else (2,)
+        if each.dim() not in allowed:
+            kind = "1D or 2D" if len(allowed) == 2 else "2D"
+            names = {0: "the first tensor", len(tensors) - 1: "the last tensor"}
+            which = names.get(place, f"tensor {place}")
+            raise RuntimeError(
+                f"multi_dot(): {which} must be {kind} but got {each.dim()}D"
+            )
+    matrices = list(tensors)
+    if first.dim() == 1:
+        matrices[0] = first.unsqueeze(0)
+    if last.dim() == 1:
+        matrices[-1] = last.unsqueeze(1)
+    made = _chain(matrices)
+    if last.dim() == 1:
+        made = made.squeeze(-1)
+    if first.dim() == 1:
+        made = made.squeeze(0)
+    return made if out is None else out.copy_(made)
+
+
+def _chain(matrices: list[Any]) -> Any:
+    """Matrix chain order by dynamic programming."""
+    sizes = [matrices[0].shape[0], *(each.shape[1] for each in matrices)]
+    count = len(matrices)
+    cost = [[0] * count for _ in range(count)]
+    cut = [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for low in range(count - length):
+            high = low + length
+            choices = [
+                (cost[low][k] + cost[k + 1][high] + sizes[low] * sizes[k + 1] * sizes[high + 1], k)
+                for k in range(low, high)
+            ]
+            cost[low][high], cut[low][high] = min(choices)
+
+    def product(low: int, high: int) -> Any:
+        if low == high:
+            return matrices[low]
+        at = cut[low][high]
+        return t.mm(product(low, at), product(at + 1, high))
+
+    return product(0, count - 1)
+
+
+def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+    """torch.chain_matmul."""
+    if len(matrices) == 1:
+        return matrices[0]
+    return multi_dot(list(matrices), out=out)
+
+
+def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
+    """Vectors that stand on pairs of vectors of three elements."""
+    if input.dim() != other.dim():
+        raise RuntimeError(
+            "linalg.cross: inputs must have the same number of dimensions."
+        )
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and "
+            f"{other.shape[dim]}"
+        )
+    one, two = input.unbind(dim), other.unbind(dim)
+    parts = [
+        one[(n + 1) % 3] * two[(n + 2) % 3] - one[(n + 2) % 3] * two[(n + 1) % 3]
+        for n in range(3)
+    ]
+    made = t.stack(parts, dim)
+    return made if out is None else out.copy_(made)
+
+
+def old_cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
+    """torch.cross: along the first dim of size 3 where none is given."""
+    if dim is None:
+        sizes = list(input.shape)
+        if 3 not in sizes:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = sizes.index(3)
+    return cross(input, other, dim=dim, out=out)
+
+
+def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
+    """Products of vectors along a dim."""
+    made = (x * y).sum(dim)
+    return made if out is None else out.copy_(made)
+
+
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803
+    """Diagonals of matrices, a view."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+def vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803
+    """Powers 0 to N - 1 of each element."""
+    count = x.shape[-1] if N is None else N
+    powers = [t.ones_like(x)]
+    while len(powers) < count:
+        powers.append(powers[-1] * x)
+    return t.stack(powers[:count], -1)
+
+
+def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:  # noqa: N803
+    """X of tensordot(A, X) = B."""
+    from flambeau.linalg.factors import solve
+
+    matrices = A if dims is None else A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
+    shape = tuple(matrices.shape[B.dim() :])
+    count = prod(shape)
+    if count * prod(matrices.shape[: B.dim()]) != count * count:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {count} != {prod(matrices.shape[: B.dim()])}"
+        )
+    made = solve(matrices.reshape(count, count), B.reshape(-1)).reshape(shape)
+    return made if out is None else out.copy_(made)
+
+
+def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:  # noqa: N803
+    """The inverse of tensordot(A, ., ind)."""
+    from flambeau.linalg.factors import inv
+
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if prod(first) != prod(last):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {prod(last)} != {prod(first)}"
+        )
+    made = inv(A.reshape(prod(first), -1)).reshape(*last, *first)
+    return made if out is None else out.copy_(made)
+
+
+def matrix_exp(A: Any) -> Any:  # noqa: N803
+    """e to the power of square matrices: Taylor's series of a halved matrix, squared back."""
+    checks.square("linalg.matrix_exp", A)
+    checks.floating("linalg.matrix_exp", A)
+    if not A.numel():
+        return A.clone()
+    largest = float(A.detach().abs().sum(-1).max())
+    halvings = 0
+    while largest > 0.5 and largest == largest and halvings < 64:
+        largest, halvings = largest / 2, halvings + 1
+    small = A / 2.0**halvings
+    eye = t.eye(A.shape[-1], dtype=A.dtype).expand(A.shape)
+    made = eye
+    for number in range(16, 0, -1):
+        made = eye + small.matmul(made) / number
+    for _ in range(halvings):
+        made = made.matmul(made)
+    return made
