@@ -28,6 +28,7 @@ from flambeau.autograd.grad_mode import (
     set_multithreading_enabled,
 )
 from flambeau.autograd.variable import Variable
+from flambeau.base.missing import module_getattr
 from flambeau.gradients.entry import backward, grad
 from flambeau.gradients.modes import is_grad_enabled, is_inference_mode_enabled
 
@@ -41,3 +42,5 @@ __all__ = [
     "no_grad", "set_detect_anomaly",
     "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
+
+__getattr__ = module_getattr(__name__)

@@ -40,6 +40,7 @@ _MATH_COSTS: dict[tuple[str, dtype], Cost] = {}
 def cost(*results: Expression) -> Cost:
     """Cost of computing these expressions together.
 
+    >>> from flambeau.base import dtypes
     >>> x = BUILDER.apply("load", (), dtypes.float32, 0)
     >>> cost(BUILDER.add(BUILDER.mul(x, x), 1.0))
     Cost(operations=2, loads=4, live=1)

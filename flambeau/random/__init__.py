@@ -8,6 +8,7 @@ from typing import Any
 
 from flambeau.base.devices import device
 from flambeau.base.errors import helped
+from flambeau.base.missing import module_getattr
 from flambeau.random.generator import Generator, default_generator, set_state_conversion
 
 __all__ = [
@@ -109,3 +110,5 @@ def _state_bytes(state: Any) -> bytes:
 
 
 set_state_conversion(_state_tensor, _state_bytes)
+
+__getattr__ = module_getattr(__name__)
