@@ -42,22 +42,7 @@ def attach_any_text(o: Offsets) -> str:
     for place in (edge_count, case, holds):
         w.store("0", place, 0, "i64")
 
-    n = loop(w, "edge", index, "%count")
-    value = w.load(item(w, "%operands", n))
-    w.branch(_bit(w, roles, n), "role", "edge_next")
-    w.label("role")
-    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {value})"), "has_edge", "no_edge")
-    w.label("no_edge")
-    push(w, edge_list, edge_count, NONE)
-    w.goto("edge_next")
-    w.label("has_edge")
-    edge = w.needs(w.local(f"ptr @history(ptr %table, ptr {value})"), "python")
-    wanted = w.new(f"icmp ne ptr {edge}, {NONE}")
-    bit = w.new(f"shl i64 {w.new(f'zext i1 {wanted} to i64')}, {w.load(edge_count, 0, 'i64')}")
-    w.store(w.new(f"or i64 {w.load(case, 0, 'i64')}, {bit}"), case, 0, "i64")
-    push(w, edge_list, edge_count, edge)
-    w.label("edge_next")
-    next_of(w, "edge", index)
+    _edges(w, index, edge_list, edge_count, case, roles)
     which = w.load(case, 0, "i64")
     w.branch(w.new(f"icmp eq i64 {which}, 0"), "fine")
     masks = w.at(saves, w.new(f"mul i64 {which}, 8"))
@@ -70,6 +55,54 @@ def attach_any_text(o: Offsets) -> str:
 
     w.store(w.needs(new_object(w, "node"), "failed"), node_place)
     w.store(w.needs(w.call("PyTuple_New", w.new("add i64 %count, 1")), "failed"), saved_place)
+    _save_operands(w, edge_count, index, holds, roles, saved_place, mask, edge_list)
+    w.branch(_bit(w, mask, "%count"), "save_out", "save_no_out")
+    w.label("save_no_out")
+    w.call("PyTuple_SetItem", w.load(saved_place), "%count", w.held(NONE))
+    w.branch(w.new(f"icmp eq i64 {w.load(holds, 0, 'i64')}, 0"), "as_list", "build")
+    w.label("as_list")
+    # A list holds no tensor: such a node can run again.
+    listed = w.needs(w.call("PySequence_List", w.load(saved_place)), "failed")
+    w.call("Py_DecRef", w.load(saved_place))
+    w.store(listed, saved_place)
+    w.goto("build")
+    w.label("save_out")
+    made = w.needs(w.local("ptr @result_entry(ptr %table, ptr %out)"), "failed")
+    w.call("PyTuple_SetItem", w.load(saved_place), "%count", made)
+    w.label("build")
+    build_node(w, o, node_place, edges_place, saved_place)
+    w.label("fine")
+    w.let_go()
+    w.returns("i32 0")
+
+    w.label("python")
+    w.needs_no_error("failed")
+    _give_to_python(w, given_place, index, arguments)
+    w.goto("fine")
+    w.label("failed")
+    w.let_go()
+    w.returns("i32 -1")
+    return w.text()
+
+
+def _give_to_python(w: Writer, given_place: str, index: str, arguments: str) -> None:
+    """Call the plan's own attach."""
+    w.store(w.needs(w.call("PyTuple_New", "%count"), "failed"), given_place)
+    n = loop(w, "give", index, "%count")
+    w.call("PyTuple_SetItem", w.load(given_place), n, w.held(w.load(item(w, "%operands", n))))
+    next_of(w, "give", index)
+    for position, value in enumerate(("%attributes", w.load(given_place), "%out", "%site")):
+        w.store(value, arguments, 8 * position)
+    attach = w.load("%self", CALLABLE["attach"])
+    done = w.call("PyObject_Vectorcall", attach, arguments, "4", "null")
+    w.call("Py_DecRef", w.needs(done, "failed"))
+
+
+def _save_operands(
+    w: Writer, edge_count: str, index: str, holds: str, roles: str, saved_place: str,
+    mask: str, edge_list: str,
+) -> None:  # fmt: skip
+    """What the gradient reads of the operands."""
     w.store("0", edge_count, 0, "i64")
     n = loop(w, "save", index, "%count")
     value = w.load(item(w, "%operands", n))
@@ -99,41 +132,26 @@ def attach_any_text(o: Offsets) -> str:
     w.call("PyTuple_SetItem", w.load(saved_place), n, w.needs(made, "failed"))
     w.label("save_next")
     next_of(w, "save", index)
-    w.branch(_bit(w, mask, "%count"), "save_out", "save_no_out")
-    w.label("save_no_out")
-    w.call("PyTuple_SetItem", w.load(saved_place), "%count", w.held(NONE))
-    w.branch(w.new(f"icmp eq i64 {w.load(holds, 0, 'i64')}, 0"), "as_list", "build")
-    w.label("as_list")
-    # A list holds no tensor: such a node can run again.
-    listed = w.needs(w.call("PySequence_List", w.load(saved_place)), "failed")
-    w.call("Py_DecRef", w.load(saved_place))
-    w.store(listed, saved_place)
-    w.goto("build")
-    w.label("save_out")
-    made = w.needs(w.local("ptr @result_entry(ptr %table, ptr %out)"), "failed")
-    w.call("PyTuple_SetItem", w.load(saved_place), "%count", made)
-    w.label("build")
-    build_node(w, o, node_place, edges_place, saved_place)
-    w.label("fine")
-    w.let_go()
-    w.returns("i32 0")
 
-    w.label("python")
-    w.needs_no_error("failed")
-    w.store(w.needs(w.call("PyTuple_New", "%count"), "failed"), given_place)
-    n = loop(w, "give", index, "%count")
-    w.call("PyTuple_SetItem", w.load(given_place), n, w.held(w.load(item(w, "%operands", n))))
-    next_of(w, "give", index)
-    for position, value in enumerate(("%attributes", w.load(given_place), "%out", "%site")):
-        w.store(value, arguments, 8 * position)
-    attach = w.load("%self", CALLABLE["attach"])
-    done = w.call("PyObject_Vectorcall", attach, arguments, "4", "null")
-    w.call("Py_DecRef", w.needs(done, "failed"))
-    w.goto("fine")
-    w.label("failed")
-    w.let_go()
-    w.returns("i32 -1")
-    return w.text()
+
+def _edges(w: Writer, index: str, edge_list: str, edge_count: str, case: str, roles: str) -> None:
+    """Where the operands come from, and by a bit each, which of them need a gradient."""
+    n = loop(w, "edge", index, "%count")
+    value = w.load(item(w, "%operands", n))
+    w.branch(_bit(w, roles, n), "role", "edge_next")
+    w.label("role")
+    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {value})"), "has_edge", "no_edge")
+    w.label("no_edge")
+    push(w, edge_list, edge_count, NONE)
+    w.goto("edge_next")
+    w.label("has_edge")
+    edge = w.needs(w.local(f"ptr @history(ptr %table, ptr {value})"), "python")
+    wanted = w.new(f"icmp ne ptr {edge}, {NONE}")
+    bit = w.new(f"shl i64 {w.new(f'zext i1 {wanted} to i64')}, {w.load(edge_count, 0, 'i64')}")
+    w.store(w.new(f"or i64 {w.load(case, 0, 'i64')}, {bit}"), case, 0, "i64")
+    push(w, edge_list, edge_count, edge)
+    w.label("edge_next")
+    next_of(w, "edge", index)
 
 
 def build_node(

@@ -127,20 +127,35 @@ def attach_text(o: Offsets, *, binary: bool) -> str:
     n_extra = w.call("PyTuple_Size", extra)
     w.branch(w.new(f"icmp eq i64 {mask}, 0"), "saves_none", "saves_some")
 
-    w.label("saves_none")
-    w.branch(w.new(f"icmp eq i64 {n_extra}, 0"), "nothing", "numbers")
-    w.label("nothing")
-    w.store(w.held(w.load("%table", TABLE["nothing"])), saved_place)
-    w.goto("build")
     lead = 2 if binary else 1
-    w.label("numbers")
-    length = w.new(f"add i64 {n_extra}, {lead + 1}")
-    w.store(w.needs(w.call("PyList_New", length), "failed"), saved_place)
-    _fill(w, "PyList_SetItem", extra, n_extra, lead, position_place, saved_place)
-    for position in (*range(lead), w.new(f"add i64 {n_extra}, {lead}")):
-        w.call("PyList_SetItem", w.load(saved_place), str(position), w.held(NONE))
-    w.goto("build")
+    _save_nothing(w, saved_place, lead, extra, n_extra, position_place)
+    _save_some(w, binary, saved_place, extra, n_extra, lead, position_place, left_edge, right, mask)
+    w.label("build")
+    build_node(w, o, node_place, edges_place, saved_place)
+    w.label("fine")
+    w.let_go()
+    w.returns("i32 0")
 
+    w.label("python")
+    w.needs_no_error("failed")
+    given = ["%attributes", "%left", *(["%other"] if binary else []), "%out", "%site"]
+    for position, value in enumerate(given):
+        w.store(value, arguments, 8 * position)
+    attach = w.load("%self", CALLABLE["attach"])
+    done = w.call("PyObject_Vectorcall", attach, arguments, str(len(given)), "null")
+    w.call("Py_DecRef", w.needs(done, "failed"))
+    w.goto("fine")
+    w.label("failed")
+    w.let_go()
+    w.returns("i32 -1")
+    return w.text()
+
+
+def _save_some(
+    w: Writer, binary: bool, saved_place: str, extra: str, n_extra: str, lead: int,
+    position_place: str, left_edge: str, right: str, mask: str,
+) -> None:  # fmt: skip
+    """What the gradient reads: operands and the result."""
     w.label("saves_some")
     length = w.new(f"add i64 {n_extra}, {lead + 1}")
     w.store(w.needs(w.call("PyTuple_New", length), "failed"), saved_place)
@@ -167,25 +182,23 @@ def attach_text(o: Offsets, *, binary: bool) -> str:
         w.call("PyTuple_SetItem", w.load(saved_place), position, made)
         w.label(f"after_{name}")
 
-    w.label("build")
-    build_node(w, o, node_place, edges_place, saved_place)
-    w.label("fine")
-    w.let_go()
-    w.returns("i32 0")
 
-    w.label("python")
-    w.needs_no_error("failed")
-    given = ["%attributes", "%left", *(["%other"] if binary else []), "%out", "%site"]
-    for position, value in enumerate(given):
-        w.store(value, arguments, 8 * position)
-    attach = w.load("%self", CALLABLE["attach"])
-    done = w.call("PyObject_Vectorcall", attach, arguments, str(len(given)), "null")
-    w.call("Py_DecRef", w.needs(done, "failed"))
-    w.goto("fine")
-    w.label("failed")
-    w.let_go()
-    w.returns("i32 -1")
-    return w.text()
+def _save_nothing(
+    w: Writer, saved_place: str, lead: int, extra: str, n_extra: str, position_place: str
+) -> None:
+    """A node that saves no tensor; numbers an operator has stay."""
+    w.label("saves_none")
+    w.branch(w.new(f"icmp eq i64 {n_extra}, 0"), "nothing", "numbers")
+    w.label("nothing")
+    w.store(w.held(w.load("%table", TABLE["nothing"])), saved_place)
+    w.goto("build")
+    w.label("numbers")
+    length = w.new(f"add i64 {n_extra}, {lead + 1}")
+    w.store(w.needs(w.call("PyList_New", length), "failed"), saved_place)
+    _fill(w, "PyList_SetItem", extra, n_extra, lead, position_place, saved_place)
+    for position in (*range(lead), w.new(f"add i64 {n_extra}, {lead}")):
+        w.call("PyList_SetItem", w.load(saved_place), str(position), w.held(NONE))
+    w.goto("build")
 
 
 def _fill(

@@ -29,7 +29,7 @@ from flambeau.tensor.native.tables import (
 )
 from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
-__all__ = ["attach_any_text", "build_node", "general_text"]
+__all__ = ["MAXIMUM_PARAMETERS", "attach_any_text", "build_node", "general_text"]
 
 # How an operator's parameters are laid out: counts, then a row of words a parameter.
 SHAPE: Final = words("count positional packs rows")
@@ -199,6 +199,18 @@ def read(w: Writer, o: Offsets, s: Arguments) -> None:
     w.call("PyTuple_SetItem", w.load(s.key), first, w.held(NONE))
     w.call("PyTuple_SetItem", w.load(s.key), second, w.held(NONE))
     w.goto("value_next")
+    _read_operand(w, o, double, value, overflow, first, row, second, of, s, kind)
+    w.label("sequence")
+    _read_sequence(w, o, s, value, first, second)
+    w.label("value_next")
+    next_of(w, "value", s.index)
+
+
+def _read_operand(
+    w: Writer, o: Offsets, double: str, value: str, overflow: str, first: str, row: str,
+    second: str, of: str, s: Arguments, kind: str,
+) -> None:  # fmt: skip
+    """A number or a tensor."""
     w.label("not_none")
     w.branch(w.same(of, "@PyFloat_Type"), "float", "not_float")
     w.label("float")
@@ -233,11 +245,6 @@ def read(w: Writer, o: Offsets, s: Arguments) -> None:
     w.call("PyTuple_SetItem", w.load(s.key), second, w.held(NONE))
     push(w, s.tensors, s.n_tensors, value)
     w.goto("value_next")
-
-    w.label("sequence")
-    _read_sequence(w, o, s, value, first, second)
-    w.label("value_next")
-    next_of(w, "value", s.index)
 
 
 def _read_sequence(
@@ -291,20 +298,7 @@ def _record(w: Writer, o: Offsets, s: Arguments, way: str) -> None:
     w.store(w.held(signature), signature_place)
     w.store(w.held(layouts), layouts_place)
     w.store(w.held(segment), segment_place)
-    n_tensors = w.load(s.n_tensors, 0, "i64")
-    key = w.needs(w.call("PyTuple_New", w.new(f"add i64 {n_tensors}, 2")), "failed")
-    w.store(key, key_place)
-    n = loop(w, "slots", s.index, n_tensors)
-    view = w.load(item(w, s.tensors, n))
-    slot = w.local(f"ptr @slot(ptr %table, ptr {segment}, ptr {view})")
-    w.call("PyTuple_SetItem", key, w.new(f"add i64 {n}, 1"), w.needs(slot, "failed"))
-    next_of(w, "slots", s.index)
-    n_numbers = w.load(s.n_numbers, 0, "i64")
-    numbers = w.needs(w.call("PyTuple_New", n_numbers), "failed")
-    w.store(numbers, numbers_place)
-    n = loop(w, "number_in", s.index, n_numbers)
-    w.call("PyTuple_SetItem", numbers, n, w.held(w.load(item(w, s.numbers, n))))
-    next_of(w, "number_in", s.index)
+    n_tensors, key = _own_slots(w, key_place, numbers_place, s, segment)
     set_site(w, o, stream, site_place)
     w.store(w.needs(new_object(w, "storage"), "failed"), storage_place)
     w.store(w.needs(new_object(w, "tensor"), "failed"), out_place)
@@ -330,6 +324,42 @@ def _record(w: Writer, o: Offsets, s: Arguments, way: str) -> None:
     w.label("tracked_next")
     next_of(w, "tracked", s.index)
     w.goto("done")
+    _give_history(w, o, mark_arguments, out_place, attributes, layouts, stream, s, site_place)
+    w.label("done")
+    result = w.take(out_place)
+    w.let_go()
+    w.returns(f"ptr {result}")
+    w.label("failed")
+    w.let_go()
+    w.returns("ptr null")
+
+
+def _own_slots(
+    w: Writer, key_place: str, numbers_place: str, s: Arguments, segment: str
+) -> tuple[str, str]:
+    """Slots of the tensors and the run-time numbers."""
+    n_tensors = w.load(s.n_tensors, 0, "i64")
+    key = w.needs(w.call("PyTuple_New", w.new(f"add i64 {n_tensors}, 2")), "failed")
+    w.store(key, key_place)
+    n = loop(w, "slots", s.index, n_tensors)
+    view = w.load(item(w, s.tensors, n))
+    slot = w.local(f"ptr @slot(ptr %table, ptr {segment}, ptr {view})")
+    w.call("PyTuple_SetItem", key, w.new(f"add i64 {n}, 1"), w.needs(slot, "failed"))
+    next_of(w, "slots", s.index)
+    n_numbers = w.load(s.n_numbers, 0, "i64")
+    numbers = w.needs(w.call("PyTuple_New", n_numbers), "failed")
+    w.store(numbers, numbers_place)
+    n = loop(w, "number_in", s.index, n_numbers)
+    w.call("PyTuple_SetItem", numbers, n, w.held(w.load(item(w, s.numbers, n))))
+    next_of(w, "number_in", s.index)
+    return n_tensors, key
+
+
+def _give_history(
+    w: Writer, o: Offsets, mark_arguments: str, out_place: str, attributes: str, layouts: str,
+    stream: str, s: Arguments, site_place: str,
+) -> None:  # fmt: skip
+    """Attach a node, or mark what is made in inference mode."""
     w.label("attach")
     status = w.local(
         f"i32 @attach_any(ptr %table, ptr %self, ptr {s.operands}, "
@@ -344,10 +374,3 @@ def _record(w: Writer, o: Offsets, s: Arguments, way: str) -> None:
     marked = w.call("PyObject_Vectorcall", w.load("%self", CALLABLE["mark"]), mark_arguments, "1",
                     "null")  # fmt: skip
     w.call("Py_DecRef", w.needs(marked, "failed"))
-    w.label("done")
-    result = w.take(out_place)
-    w.let_go()
-    w.returns(f"ptr {result}")
-    w.label("failed")
-    w.let_go()
-    w.returns("ptr null")

@@ -76,6 +76,55 @@ def inplace_text(name: str, o: Offsets, *, binary: bool) -> str:
     slot = w.local(f"ptr @slot(ptr %table, ptr {segment}, ptr {target})")
     w.store(w.needs(slot, "failed"), slot_place)
     w.store(w.held(w.load("%table", TABLE["empty"])), numbers_place)
+    _own_slots(w, binary, other_place, key_place, numbers_place, other, segment, number, flags)
+    w.label("sites")
+    set_site(w, o, "%stream", site_place)
+    w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), record_place)
+    _fill_key(w, binary, key_place, signature, slot_place, other_place)
+    append_record(w, o, segment, records, None, "",
+                  (record_place, key_place, numbers_place, site_place))  # fmt: skip
+    settle(w, o, segment)
+    _bump(w, o, storage, site_place)
+    w.let_go()
+    w.returns(f"ptr {w.held(target)}")
+    w.label("failed")
+    w.let_go()
+    w.returns("ptr null")
+    hand_over(w)
+    return w.text()
+
+
+def _fill_key(
+    w: Writer, binary: bool, key_place: str, signature: str, slot_place: str, other_place: str
+) -> None:
+    """The signature and the slots."""
+    key_tuple = w.load(key_place)
+    w.call("PyTuple_SetItem", key_tuple, "0", w.held(signature))
+    w.call("PyTuple_SetItem", key_tuple, "1", w.take(slot_place))
+    if binary:
+        w.branch(w.is_null(w.load(other_place)), "keyed_record", "between")
+        w.label("between")
+        w.call("PyTuple_SetItem", key_tuple, "2", w.take(other_place))
+        w.label("keyed_record")
+
+
+def _bump(w: Writer, o: Offsets, storage: str, site_place: str) -> None:
+    """Count the write, as saved.bump."""
+    version = w.call("PyLong_AsSsize_t", w.load(storage, o["Storage.version"]))
+    counted = w.call("PyLong_FromSsize_t", w.new(f"add i64 {version}, 1"))
+    for value, slot_name in (
+        (w.needs(counted, "failed"), "version"), (w.take(site_place), "write_site")
+    ):  # fmt: skip
+        before = w.load(storage, o[f"Storage.{slot_name}"])
+        w.store(value, storage, o[f"Storage.{slot_name}"])
+        w.call("Py_DecRef", before)
+
+
+def _own_slots(
+    w: Writer, binary: bool, other_place: str, key_place: str, numbers_place: str, other: str,
+    segment: str, number: str, flags: str,
+) -> None:  # fmt: skip
+    """Slots of the other operand, the key's tuple, the run-time number."""
     if binary:
         w.branch(w.new(f"icmp eq i64 {w.load(number, 0, 'i64')}, 0"), "two", "one")
         w.label("two")
@@ -93,35 +142,6 @@ def inplace_text(name: str, o: Offsets, *, binary: bool) -> str:
         w.store(numbers, numbers_place)
     else:
         w.store(w.needs(w.call("PyTuple_New", "2"), "failed"), key_place)
-    w.label("sites")
-    set_site(w, o, "%stream", site_place)
-    w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), record_place)
-    key_tuple = w.load(key_place)
-    w.call("PyTuple_SetItem", key_tuple, "0", w.held(signature))
-    w.call("PyTuple_SetItem", key_tuple, "1", w.take(slot_place))
-    if binary:
-        w.branch(w.is_null(w.load(other_place)), "keyed_record", "between")
-        w.label("between")
-        w.call("PyTuple_SetItem", key_tuple, "2", w.take(other_place))
-        w.label("keyed_record")
-    append_record(w, o, segment, records, None, "",
-                  (record_place, key_place, numbers_place, site_place))  # fmt: skip
-    settle(w, o, segment)
-    version = w.call("PyLong_AsSsize_t", w.load(storage, o["Storage.version"]))
-    counted = w.call("PyLong_FromSsize_t", w.new(f"add i64 {version}, 1"))
-    for value, slot_name in (
-        (w.needs(counted, "failed"), "version"), (w.take(site_place), "write_site")
-    ):  # fmt: skip
-        before = w.load(storage, o[f"Storage.{slot_name}"])
-        w.store(value, storage, o[f"Storage.{slot_name}"])
-        w.call("Py_DecRef", before)
-    w.let_go()
-    w.returns(f"ptr {w.held(target)}")
-    w.label("failed")
-    w.let_go()
-    w.returns("ptr null")
-    hand_over(w)
-    return w.text()
 
 
 def _refuse(

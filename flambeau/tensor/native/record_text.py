@@ -80,6 +80,18 @@ def site_text() -> str:
     site = w.held(w.load(entry, 16))
     w.let_go()
     w.returns(f"ptr {site}")
+    _make_site(w, offset, entry, code)
+    w.label("nowhere")
+    w.let_go()
+    w.returns(f"ptr {w.held(NONE)}")
+    w.label("failed")
+    w.let_go()
+    w.returns("ptr null")
+    return w.text()
+
+
+def _make_site(w: Writer, offset: str, entry: str, code: str) -> None:
+    """A site that is not kept: make it and keep it."""
     w.label("make")
     made = w.needs(w.call("PyTuple_New", "2"), "failed")
     position = w.call("PyLong_FromSsize_t", offset)
@@ -92,13 +104,6 @@ def site_text() -> str:
     w.call("Py_DecRef", old)
     w.let_go()
     w.returns(f"ptr {made}")
-    w.label("nowhere")
-    w.let_go()
-    w.returns(f"ptr {w.held(NONE)}")
-    w.label("failed")
-    w.let_go()
-    w.returns("ptr null")
-    return w.text()
 
 
 def stream_text() -> str:

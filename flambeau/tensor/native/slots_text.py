@@ -76,16 +76,7 @@ def touch_text(o: Offsets) -> str:
     w.label("maybe_take")
     w.branch(w.same(own, NONE), "take", "python")
     w.label("take")
-    inputs = w.load("%segment", o["Segment.inputs"])
-    number = w.new(f"sub i64 -1, {w.call('PyList_Size', inputs)}")
-    position = w.new(f"sub i64 -1, {w.call('PyList_Size', touched)}")
-    w.store(w.needs(w.call("PyLong_FromSsize_t", position), "failed"), slot_place)
-    w.branch(w.new(f"icmp ne i32 {w.call('PyList_Append', inputs, storage)}, 0"), "failed")
-    doubled = w.new(f"shl i64 {number}, 1")
-    append_number(w, touched, w.new(f"add i64 {doubled}, 1"))
-    w.branch(w.new(f"icmp ne i32 {w.call('PyList_Append', offsets, zero)}, 0"), "failed")
-    replace(w, storage, o["Storage.slot"], w.take(slot_place))
-    replace(w, storage, o["Storage.segment"], w.held("%segment"))
+    _take(w, o, slot_place, touched, storage, offsets, zero)
     w.label("numbered")
     layout, offset = w.load("%view", o["View._layout"]), w.load("%view", o["View._offset"])
     storage_slot = w.load(storage, o["Storage.slot"])
@@ -96,6 +87,40 @@ def touch_text(o: Offsets) -> str:
     replace(w, "%view", o["View._place"], w.held(storage))
     w.returns(f"ptr {w.held(storage_slot)}")
 
+    _touch_part(
+        w, o, key_place, slot_place, storage_slot, code_place, touched, made_place, layout,
+        offset, offsets,
+    )  # fmt: skip
+    w.label("failed")
+    w.let_go()
+    w.returns("ptr null")
+    w.label("python")
+    w.returns("ptr null")
+    return w.text()
+
+
+def _take(
+    w: Writer, o: Offsets, slot_place: str, touched: str, storage: str, offsets: str,
+    zero: str,
+) -> None:  # fmt: skip
+    """A storage that was there before: a slot for its whole view."""
+    inputs = w.load("%segment", o["Segment.inputs"])
+    number = w.new(f"sub i64 -1, {w.call('PyList_Size', inputs)}")
+    position = w.new(f"sub i64 -1, {w.call('PyList_Size', touched)}")
+    w.store(w.needs(w.call("PyLong_FromSsize_t", position), "failed"), slot_place)
+    w.branch(w.new(f"icmp ne i32 {w.call('PyList_Append', inputs, storage)}, 0"), "failed")
+    doubled = w.new(f"shl i64 {number}, 1")
+    append_number(w, touched, w.new(f"add i64 {doubled}, 1"))
+    w.branch(w.new(f"icmp ne i32 {w.call('PyList_Append', offsets, zero)}, 0"), "failed")
+    replace(w, storage, o["Storage.slot"], w.take(slot_place))
+    replace(w, storage, o["Storage.segment"], w.held("%segment"))
+
+
+def _touch_part(
+    w: Writer, o: Offsets, key_place: str, slot_place: str, storage_slot: str, code_place: str,
+    touched: str, made_place: str, layout: str, offset: str, offsets: str,
+) -> None:  # fmt: skip
+    """A view that does not cover its storage: its slot and a place of its own."""
     w.label("part")
     key = w.needs(w.call("PyTuple_New", "3"), "failed")
     w.store(key, key_place)
@@ -132,12 +157,6 @@ def touch_text(o: Offsets) -> str:
     replace(w, "%view", o["View._place"], w.take(made_place))
     w.call("Py_DecRef", w.take(key_place))
     w.returns(f"ptr {w.take(slot_place)}")
-    w.label("failed")
-    w.let_go()
-    w.returns("ptr null")
-    w.label("python")
-    w.returns("ptr null")
-    return w.text()
 
 
 def replace(w: Writer, base: str, offset: int, value: str) -> None:

@@ -11,183 +11,32 @@ from __future__ import annotations
 
 from typing import Final
 
-from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, new_object, words
+from flambeau.tensor.native.collect_text import (
+    ATTRIBUTE,
+    GRAD,
+    LAYOUT,
+    LAYOUTS,
+    MAXIMUM_ARGUMENTS,
+    NEEDS,
+    PROGRAM,
+    SAVED,
+    SEQUENCE_NEEDS,
+    arguments_text,
+    drop_text,
+    needs_text,
+    unpack_text,
+)
+from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, words
 from flambeau.tensor.native.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
 
-# A plan's program: what vjp gets after `t`, as (kind, key) pairs behind these words.
-PROGRAM: Final = words("count positions vjp functions pairs")  # positions 0: a sequence's
-MAXIMUM_ARGUMENTS: Final = 12
-GRAD, SAVED, ATTRIBUTE, LAYOUT, NEEDS, LAYOUTS, SEQUENCE_NEEDS = range(7)
+__all__ = [
+    "ATTRIBUTE", "GRAD", "LAYOUT", "LAYOUTS", "MAXIMUM_ARGUMENTS", "NEEDS", "PROGRAM", "SAVED",
+    "SEQUENCE_NEEDS", "arguments_text", "discover_text", "drop_text", "hand_on_text", "leaf_text",
+    "needs_text", "unpack_text", "walk_text",
+]  # fmt: skip
+
 # Arguments of the walk.
 WALK: Final = words("order arrived waiting keep_graph stream add finish_leaf failed")
-
-
-def unpack_text(o: Offsets) -> str:
-    """@unpack(table, entry, node): saved.unpack; null without an exception where the value was
-    written since, or the entry is another kind of tuple."""
-    w = Writer("define internal ptr @unpack(ptr %table, ptr %entry, ptr %node)")
-    w.branch(w.new(f"icmp ne i64 {w.call('PyTuple_Size', '%entry')}, 6"), "surprise")
-    storage, layout, offset, history, counter, version = (
-        w.call("PyTuple_GetItem", "%entry", str(n)) for n in range(6)
-    )
-    w.branch(w.same(counter, storage), "shared", "surprise")
-    w.label("shared")
-    now = w.call("PyLong_AsSsize_t", w.load(storage, o["Storage.version"]))
-    then = w.call("PyLong_AsSsize_t", version)
-    w.branch(w.new(f"icmp eq i64 {now}, {then}"), "current", "surprise")
-    w.label("current")
-    made = w.needs(new_object(w, "tensor"), "surprise")
-    w.put(w.held(storage), made, o["View._storage"])
-    w.put(w.held(layout), made, o["View._layout"])
-    w.put(w.held(offset), made, o["View._offset"])
-    w.put(w.held(NONE), made, o["Tensor._base"])
-    own = w.same(history, w.load("%table", TABLE["own"]))
-    chosen = w.new(f"select i1 {own}, ptr %node, ptr {history}")
-    w.put(w.held(chosen), made, o["Tensor._autograd"])
-    # As tensor.new_tensor: a view of the whole storage has the storage for its place.
-    same_layout = w.same(layout, w.load(storage, o["Storage.layout"]))
-    at_start = w.new(f"icmp eq i64 {w.call('PyLong_AsSsize_t', offset)}, 0")
-    whole = w.new(f"and i1 {same_layout}, {at_start}")
-    unplaced = w.load("%table", TABLE["unplaced"])
-    w.put(w.held(w.new(f"select i1 {whole}, ptr {storage}, ptr {unplaced}")), made,
-          o["View._place"])  # fmt: skip
-    w.returns(f"ptr {made}")
-    w.label("surprise")
-    w.let_go()
-    w.returns("ptr null")
-    return w.text()
-
-
-def needs_text(o: Offsets) -> str:
-    """@needs(edges): which edges lead somewhere, a tuple of bools."""
-    w = Writer("define internal ptr @needs(ptr %edges)")
-    index = w.place("index", "i64")
-    count = w.call("PyTuple_Size", "%edges")
-    made = w.needs(w.call("PyTuple_New", count), "failed")
-    w.store("0", index, 0, "i64")
-    w.label("more")
-    n = w.load(index, 0, "i64")
-    w.branch(w.new(f"icmp eq i64 {n}, {count}"), "full", "fill")
-    w.label("fill")
-    empty = w.same(w.call("PyTuple_GetItem", "%edges", n), NONE)
-    flag = w.new(f"select i1 {empty}, ptr {FALSE}, ptr {TRUE}")
-    w.call("PyTuple_SetItem", made, n, w.held(flag))
-    w.store(w.new(f"add i64 {n}, 1"), index, 0, "i64")
-    w.goto("more")
-    w.label("full")
-    w.returns(f"ptr {made}")
-    w.label("failed")
-    w.returns("ptr null")
-    return w.text()
-
-
-def arguments_text(o: Offsets) -> str:
-    """@collect(table, program, node, cotangent, vector): what vjp gets, each a new reference;
-    the number of them, 0 where Python has to do it, -1 with an exception set."""
-    w = Writer(
-        "define internal i64 @collect(ptr %table, ptr %program, ptr %node, ptr %cotangent, "
-        "ptr %vector)"
-    )
-    index = w.place("index", "i64")
-    saved = w.load("%node", o["OperatorNode.saved"])
-    count = w.load("%program", PROGRAM["count"], "i64")
-    w.store(w.held(w.load("%program", PROGRAM["functions"])), "%vector")
-    w.store("0", index, 0, "i64")
-    w.label("next")
-    n = w.load(index, 0, "i64")
-    w.branch(w.new(f"icmp eq i64 {n}, {count}"), "all", "one")
-    w.label("one")
-    pair = w.at(w.at("%program", PROGRAM["pairs"]), w.new(f"mul i64 {n}, 16"))
-    kind, key = w.load(pair, 0, "i64"), w.load(pair, 8)
-    number = w.load(pair, 8, "i64")
-    value = w.place("value")
-    w.branch(w.new(f"icmp eq i64 {kind}, {GRAD}"), "grad", "not_grad")
-    w.label("grad")
-    w.store(w.held("%cotangent"), value)
-    w.goto("have")
-    w.label("not_grad")
-    w.branch(w.new(f"icmp eq i64 {kind}, {SAVED}"), "saved", "not_saved")
-    w.label("saved")
-    item = w.place("item")
-    w.branch(w.same(w.load(saved, TYPE_OFFSET), "@PyTuple_Type"), "in_tuple", "in_list")
-    w.label("in_tuple")
-    w.store(w.needs(w.call("PyTuple_GetItem", saved, number), "failed"), item)
-    w.goto("item")
-    w.label("in_list")
-    w.store(w.needs(w.call("PyList_GetItem", saved, number), "failed"), item)
-    w.label("item")
-    found = w.load(item)
-    item_kind = w.load(found, TYPE_OFFSET)
-    w.branch(w.same(item_kind, "@PyTuple_Type"), "packed", "plain")
-    w.label("packed")
-    tensor = w.local(f"ptr @unpack(ptr %table, ptr {found}, ptr %node)")
-    w.store(w.needs(tensor, "python"), value)
-    w.goto("have")
-    w.label("plain")
-    is_none = w.same(found, NONE)
-    is_float = w.same(item_kind, "@PyFloat_Type")
-    is_int = w.same(item_kind, "@PyLong_Type")
-    is_plain = w.new(f"or i1 {is_none}, {w.new(f'or i1 {is_float}, {is_int}')}")
-    w.branch(is_plain, "number", "python")
-    w.label("number")
-    w.store(w.held(found), value)
-    w.goto("have")
-    w.label("not_saved")
-    w.branch(w.new(f"icmp eq i64 {kind}, {ATTRIBUTE}"), "attribute", "not_attribute")
-    w.label("attribute")
-    attributes = w.load("%node", o["OperatorNode.attributes"])
-    found = w.needs(w.call("PyDict_GetItemWithError", attributes, key), "python")
-    w.store(w.held(found), value)
-    w.goto("have")
-    w.label("not_attribute")
-    w.branch(w.new(f"icmp eq i64 {kind}, {LAYOUT}"), "layout", "not_layout")
-    w.label("layout")
-    found = w.call("PyTuple_GetItem", w.load("%node", o["Node.layouts"]), number)
-    w.store(w.held(w.needs(found, "failed")), value)
-    w.goto("have")
-    w.label("not_layout")
-    w.branch(w.new(f"icmp eq i64 {kind}, {LAYOUTS}"), "layouts", "needed")
-    w.label("layouts")
-    w.store(w.held(w.load("%node", o["Node.layouts"])), value)
-    w.goto("have")
-    w.label("needed")
-    flags = w.local(f"ptr @needs(ptr {w.load('%node', o['Node.edges'])})")
-    w.store(w.needs(flags, "failed"), value)
-    w.branch(w.new(f"icmp eq i64 {kind}, {SEQUENCE_NEEDS}"), "nested", "have")
-    w.label("nested")
-    around = w.needs(w.call("PyTuple_New", "1"), "failed")
-    w.call("PyTuple_SetItem", around, "0", flags)
-    w.store(around, value)
-    w.label("have")
-    next_n = w.new(f"add i64 {n}, 1")
-    w.store(w.load(value), w.at("%vector", w.new(f"mul i64 {next_n}, 8")))
-    w.store(next_n, index, 0, "i64")
-    w.goto("next")
-    w.label("all")
-    w.returns(f"i64 {w.new(f'add i64 {count}, 1')}")
-    for label, status in (("python", 0), ("failed", -1)):
-        w.label(label)
-        collected = w.new(f"add i64 {w.load(index, 0, 'i64')}, 1")
-        w.lines.append(f"  call void @drop(ptr %vector, i64 {collected})")
-        w.returns(f"i64 {status}")
-    return w.text()
-
-
-def drop_text() -> str:
-    """@drop(vector, count): let go of collected arguments."""
-    w = Writer("define internal void @drop(ptr %vector, i64 %count)")
-    index = w.place("index", "i64")
-    w.store("0", index, 0, "i64")
-    w.label("more")
-    n = w.load(index, 0, "i64")
-    w.branch(w.new(f"icmp eq i64 {n}, %count"), "done", "one")
-    w.label("one")
-    w.call("Py_DecRef", w.load(w.at("%vector", w.new(f"mul i64 {n}, 8"))))
-    w.store(w.new(f"add i64 {n}, 1"), index, 0, "i64")
-    w.goto("more")
-    w.label("done")
-    w.returns("void")
-    return w.text()
 
 
 def hand_on_text(o: Offsets) -> str:
@@ -304,27 +153,12 @@ def walk_text(name: str, o: Offsets) -> str:
     w.branch(w.new(f"icmp slt i64 {given}, 0"), "failed")
     w.branch(w.new(f"icmp eq i64 {given}, 0"), "python")
 
-    # Taken: nothing but the vjp's arguments holds the cotangent from here on.
-    w.call("PyList_SetSlice", order, last, length, "null")
-    w.call("PyDict_DelItem", arrived, node)
-    w.call("Py_DecRef", w.take(cotangent_place))
-    site_before = w.load(stream, o["Stream.site"])
-    w.store(w.held(w.load(node, o["Node.site"])), stream, o["Stream.site"])
-    w.call("Py_DecRef", site_before)
-    flagged = w.new(f"or i64 {given}, -9223372036854775808")
-    vjp = w.load(program, PROGRAM["vjp"])
-    w.store(w.call("PyObject_Vectorcall", vjp, vector, flagged, "null"), found_place)
-    w.lines.append(f"  call void @drop(ptr {vector}, i64 {given})")
-    w.needs(w.load(found_place), "told")
+    _call_vjp(
+        w, o, order, last, length, arrived, node, stream, program, found_place,
+        cotangent_place, vector, given,
+    )  # fmt: skip
     _as_tuple(w, program, plan, node, found_place)
-    w.branch(w.same(w.load("%words", WALK["keep_graph"]), TRUE), "keep", "release")
-    w.label("release")
-    saved_now = w.load(node, o["OperatorNode.saved"])
-    w.branch(w.same(w.load(saved_now, TYPE_OFFSET), "@PyTuple_Type"), "forget", "keep")
-    w.label("forget")
-    w.store(w.held(NONE), node, o["OperatorNode.saved"])
-    w.call("Py_DecRef", saved_now)
-    w.label("keep")
+    _release(w, o, node)
     _distribute(w, o, program, index, node_place, found_place, ready_place)
     w.call("Py_DecRef", w.take(found_place))
     w.branch(w.is_null(w.load(ready_place)), "ran", "leaves")
@@ -347,6 +181,37 @@ def walk_text(name: str, o: Offsets) -> str:
     w.let_go()
     w.returns("ptr null")
     return w.text()
+
+
+def _release(w: Writer, o: Offsets, node: str) -> None:
+    """Drop what the node saved, where the graph is not kept."""
+    w.branch(w.same(w.load("%words", WALK["keep_graph"]), TRUE), "keep", "release")
+    w.label("release")
+    saved_now = w.load(node, o["OperatorNode.saved"])
+    w.branch(w.same(w.load(saved_now, TYPE_OFFSET), "@PyTuple_Type"), "forget", "keep")
+    w.label("forget")
+    w.store(w.held(NONE), node, o["OperatorNode.saved"])
+    w.call("Py_DecRef", saved_now)
+    w.label("keep")
+
+
+def _call_vjp(
+    w: Writer, o: Offsets, order: str, last: str, length: str, arrived: str, node: str,
+    stream: str, program: str, found_place: str, cotangent_place: str, vector: str, given: str,
+) -> None:  # fmt: skip
+    """Take the node off the order and call its vjp."""
+    # Taken: nothing but the vjp's arguments holds the cotangent from here on.
+    w.call("PyList_SetSlice", order, last, length, "null")
+    w.call("PyDict_DelItem", arrived, node)
+    w.call("Py_DecRef", w.take(cotangent_place))
+    site_before = w.load(stream, o["Stream.site"])
+    w.store(w.held(w.load(node, o["Node.site"])), stream, o["Stream.site"])
+    w.call("Py_DecRef", site_before)
+    flagged = w.new(f"or i64 {given}, -9223372036854775808")
+    vjp = w.load(program, PROGRAM["vjp"])
+    w.store(w.call("PyObject_Vectorcall", vjp, vector, flagged, "null"), found_place)
+    w.lines.append(f"  call void @drop(ptr {vector}, i64 {given})")
+    w.needs(w.load(found_place), "told")
 
 
 def _as_tuple(w: Writer, program: str, plan: str, node: str, found_place: str) -> None:
@@ -462,17 +327,7 @@ def discover_text(name: str, o: Offsets) -> str:
     kind = w.load(edge, TYPE_OFFSET)
     w.branch(w.same(kind, w.load("%table", TABLE["leaf"])), "leaf", "not_leaf")
     w.label("leaf")
-    before = w.call("PyDict_GetItemWithError", waiting, edge)
-    w.branch(w.is_null(before), "first", "again")
-    w.label("first")
-    status = w.call("PyDict_SetItem", waiting, edge, w.load("%table", TABLE["one"]))
-    w.branch(w.new(f"icmp eq i32 {status}, 0"), "past", "failed")
-    w.label("again")
-    more = w.new(f"add i64 {w.call('PyLong_AsSsize_t', before)}, 1")
-    number = w.needs(w.call("PyLong_FromSsize_t", more), "failed")
-    status = w.call("PyDict_SetItem", waiting, edge, number)
-    w.call("Py_DecRef", number)
-    w.branch(w.new(f"icmp eq i32 {status}, 0"), "past", "failed")
+    _count_leaf(w, waiting, edge)
     w.label("not_leaf")
     w.branch(w.same(kind, w.load("%table", TABLE["output"])), "output", "below")
     w.label("output")
@@ -497,3 +352,18 @@ def discover_text(name: str, o: Offsets) -> str:
     w.let_go()
     w.returns("ptr null")
     return w.text()
+
+
+def _count_leaf(w: Writer, waiting: str, edge: str) -> None:
+    """One consumer more of a leaf."""
+    before = w.call("PyDict_GetItemWithError", waiting, edge)
+    w.branch(w.is_null(before), "first", "again")
+    w.label("first")
+    status = w.call("PyDict_SetItem", waiting, edge, w.load("%table", TABLE["one"]))
+    w.branch(w.new(f"icmp eq i32 {status}, 0"), "past", "failed")
+    w.label("again")
+    more = w.new(f"add i64 {w.call('PyLong_AsSsize_t', before)}, 1")
+    number = w.needs(w.call("PyLong_FromSsize_t", more), "failed")
+    status = w.call("PyDict_SetItem", waiting, edge, number)
+    w.call("Py_DecRef", number)
+    w.branch(w.new(f"icmp eq i32 {status}, 0"), "past", "failed")

@@ -1,5 +1,5 @@
 """Random programs whose records, graphs and results are written down, to be compared between the
-native recorder and the closures: python native_support.py SEED COUNT."""
+native recorder and the closures: python records_support.py SEED COUNT."""
 
 import random
 import sys

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SUPPORT = Path(__file__).with_name("native_support.py")
+SUPPORT = Path(__file__).with_name("records_support.py")
 ROOT = Path(__file__).resolve().parents[3]
 
 
