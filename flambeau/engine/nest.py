@@ -356,8 +356,9 @@ def kernels_of(
     emitter.arrange()
     if group.kind == "columns":
         return _column_kernels(emitter, new_temporary)
-    few_long_rows = group.n_rows() < FEW_ROWS and group.inner_size() > LONG_ROW
-    if group.kind == "rows" and few_long_rows and _foldable(group):
+    # What is rarely so is asked first: every answer about sizes binds a plan template.
+    is_foldable = group.kind == "rows" and _foldable(group)
+    if is_foldable and group.inner_size() > LONG_ROW and group.n_rows() < FEW_ROWS:
         return _block_kernels(emitter, new_temporary)
     return [_row_kernel(emitter)]
 

@@ -66,7 +66,12 @@ def _form_of(signature: Signature) -> tuple[Form | None, tuple[int, ...]]:
                 attributes.append((name, _free_form(value, sizes)))
             else:
                 attributes.append((name, _frozen(value)))
-        parameters = tuple([(n, _frozen(p)) for n, p in signature.parameters.items()])
+        parameters = tuple(
+            [
+                (name, _frozen(meaning) if meaning[0] == "plain" else meaning)
+                for name, meaning in signature.parameters.items()
+            ]
+        )
         parts = (
             signature.operator, parameters, tuple(attributes), tuple(layouts),
             len(signature.layouts), signature.targets, signature.number_format,
@@ -81,10 +86,17 @@ def _form_of(signature: Signature) -> tuple[Form | None, tuple[int, ...]]:
     return form, tuple(sizes)
 
 
+def _is_packed(layout: Layout) -> bool:
+    """Whether the strides are those that a fresh tensor of the shape is given."""
+    if layout.ndim < 2:
+        return layout.strides in ((), (1,))
+    return layout.strides == contiguous_strides(layout.shape)
+
+
 def _layout_form(layout: Layout, sizes: list[int]) -> tuple[Any, ...]:
     shape = tuple([size if size < 2 else -1 for size in layout.shape])
     sizes += [size for size in layout.shape if size >= 2]
-    if layout.strides == contiguous_strides(layout.shape):
+    if _is_packed(layout):
         return (layout.dtype, shape, None)
     sizes += [stride for stride in layout.strides if stride not in (0, 1)]
     return (layout.dtype, shape, tuple([s if s in (0, 1) else -1 for s in layout.strides]))
@@ -141,7 +153,7 @@ def sized(signature: Signature, tape: Tape) -> Signature:
 
 def _sized_layout(layout: Layout, tape: Tape) -> SizedLayout:
     shape = [size if size < 2 else tape.input(size, 2) for size in layout.shape]
-    if layout.strides == contiguous_strides(layout.shape):
+    if _is_packed(layout):
         return SizedLayout(tuple(shape), (), layout.dtype)
     strides = [s if s in (0, 1) else tape.input(s) for s in layout.strides]
     return SizedLayout(tuple(shape), tuple(strides), layout.dtype)

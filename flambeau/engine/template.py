@@ -15,6 +15,7 @@ from typing import Any, Final
 from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import uint8
 from flambeau.devices.cpu import jit
+from flambeau.engine import plan as plans
 from flambeau.engine import relative
 from flambeau.engine.fuse import NativeCall, fuse
 from flambeau.engine.plan import (
@@ -28,7 +29,6 @@ from flambeau.engine.plan import (
     loop_steps,
     native_steps,
     native_texts,
-    plan_segment,
     vector_bits,
     write_step,
 )
@@ -37,7 +37,7 @@ from flambeau.engine.sizes import Replay, Size, Tape
 from flambeau.engine.statement import Memory, Native
 from flambeau.engine.states import fresh_root
 
-MAX_TEMPLATES: Final = 4  # of one form
+MAX_TEMPLATES: Final = 8  # of one form
 # Records in all forms that are remembered; the least recently used go first.
 MAX_RECORDS: Final = 100_000
 CHECK: Final = [os.environ.get("FLAMBEAU_CHECK_TEMPLATES", "0") == "1"]
@@ -84,12 +84,12 @@ def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
     live = _live_records(facts)
     key, sizes, signatures = _form(facts, live)
     if key is None:
-        return plan_segment(facts), True
+        return plans.plan_segment(facts), True
     family = _FAMILIES.get(key)
     if family is None:
         # A form seen for the first time may be the last one of its kind.
         _remember(key, _Family())
-        return plan_segment(facts), True
+        return plans.plan_segment(facts), True
     _FAMILIES.pop(key, None)
     _FAMILIES[key] = family
     for template in family.templates:
@@ -101,7 +101,7 @@ def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
                 STATS.bound += 1
                 return plan, False
     if family.is_plain:
-        return plan_segment(facts), True
+        return plans.plan_segment(facts), True
     STATS.refused += 1
     try:
         template = _Template(facts, signatures)
@@ -109,7 +109,7 @@ def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
         # An operator that asks for a Python int where a Size has no way to give one.
         FAILURES[str(error)] = FAILURES.get(str(error), 0) + 1
         family.is_plain = True
-        return plan_segment(facts), True
+        return plans.plan_segment(facts), True
     plan = template.bound(facts, sizes)
     if plan is None:
         raise RuntimeError("a template does not hold for the sizes it was made with")
@@ -210,23 +210,38 @@ class _Loops:
 
 
 class _NativePart:
-    """A native statement whose maker is asked when sizes are known."""
+    """A call of a native statement, one of template.natives."""
 
-    __slots__ = ("attributes", "call", "reads", "unit", "workspace", "writes")
+    __slots__ = ("call", "number", "unit", "workspace")
 
-    def __init__(self, call: NativeCall, unit: int, workspace: int, taken: _Taken) -> None:
-        native = call.native
+    def __init__(self, call: NativeCall, number: int, unit: int, workspace: int) -> None:
         self.call = call
+        self.number = number
         self.unit = unit
         self.workspace = workspace
+
+
+class _SizedNative:
+    """A native statement whose maker is asked when sizes are known."""
+
+    __slots__ = ("attributes", "maker", "reads", "writes")
+
+    def __init__(self, native: Native, taken: _Taken) -> None:
+        self.maker = native.maker
         self.reads = [_indexed(memory, taken) for memory in native.reads]
         self.writes = [_indexed(memory, taken) for memory in native.writes]
         self.attributes = {name: taken.deep(value) for name, value in native.attributes.items()}
 
-    def native(self, values: list[Any]) -> Native:
+    def renumber(self, place: dict[int, int]) -> None:
+        """Indices of the tape become those of a replay's values."""
+        self.reads = [_renumbered(memory, place) for memory in self.reads]
+        self.writes = [_renumbered(memory, place) for memory in self.writes]
+        self.attributes = {n: _renumbered(v, place) for n, v in self.attributes.items()}
+
+    def valued(self, values: list[Any]) -> Native:
         """The statement for these sizes."""
         return Native(
-            self.call.native.maker,
+            self.maker,
             tuple([_valued(memory, values) for memory in self.reads]),
             tuple([_valued(memory, values) for memory in self.writes]),
             {name: _deep_value(value, values) for name, value in self.attributes.items()},
@@ -297,23 +312,28 @@ class _Template:
         self.kept = frozenset(facts.kept)
         tape = Tape()
         meant = {signature: relative.sized(signature, tape) for signature in signatures}
-        for made in meant.values():
-            relative.complete(made)
+        for signature in meant.values():
+            relative.complete(signature)
         self.planner = planner = Planner(facts, meant)
         fused = fuse(planner.instantiate(), planner.storage_of, fresh_root())
+        self.facts = Plan()  # what of a plan does not depend on sizes
+        describe(self.facts, planner)
         self.n_statements = fused.n_statements
         self.notes = fused.refusals
         taken = _Taken(tape)
         texts: dict[str, jit.Text] = {}
         self.parts: list[_Loops | _NativePart] = []
-        drafts: list[tuple[int, list[Step]]] = []
+        natives: dict[Native, int] = {}
         for number, unit in enumerate(fused.units):
             if isinstance(unit, NativeCall):
                 workspace = planner.new_temporary(0, uint8)
-                self.parts.append(_NativePart(unit, number, workspace, taken))
+                # Calls of one signature are one statement: its maker is asked once.
+                own = natives.setdefault(unit.native, len(natives))
+                self.parts.append(_NativePart(unit, own, number, workspace))
             else:
-                drafts.append((len(self.parts), loop_steps(planner, unit, texts, fused.in_memory)))
-                self._add_loops(drafts[-1][1], number, texts, taken)
+                made = loop_steps(planner, unit, texts, fused.in_memory)
+                self._add_loops(made, number, texts, taken)
+        self.natives = [_SizedNative(native, taken) for native in natives]
         first = planner.n_storages
         self.temporaries = [taken.index(n) for n in planner.arena.n_bytes[first:]]
         self.replay = Replay(tape, taken.wanted)
@@ -354,10 +374,8 @@ class _Template:
                 part.fills = [(position, place[index]) for position, index in part.fills]
                 part.kernels = [(name, records, place[n]) for name, records, n in part.kernels]
                 part.scratch = sorted({place[index] for index in part.scratch})
-            else:
-                part.reads = [_renumbered(memory, place) for memory in part.reads]
-                part.writes = [_renumbered(memory, place) for memory in part.writes]
-                part.attributes = {n: _renumbered(v, place) for n, v in part.attributes.items()}
+        for native in self.natives:
+            native.renumber(place)
 
     def bound(self, facts: SegmentFacts, sizes: list[int]) -> Plan | None:
         """The plan for these sizes, or None where a guard fails."""
@@ -365,6 +383,7 @@ class _Template:
         if values is None:
             return None
         planner = self.planner
+        natives: list[Native | None] = [None] * len(self.natives)
         n_bytes = [*facts.input_bytes, *facts.fresh_bytes]
         n_bytes += [values[index] for index in self.temporaries]
         arena = Arena(planner.arena.kept, n_bytes)
@@ -388,17 +407,21 @@ class _Template:
                 for index in part.scratch:
                     scratch_bytes = max(scratch_bytes, values[index])
                 continue
-            for step in self._native_steps(part, values, arena, words, in_arena):
+            native = natives[part.number]
+            if native is None:
+                native = natives[part.number] = self.natives[part.number].valued(values)
+            for step in self._native_steps(part, native, arena, words, in_arena):
                 kernels.append((step.name, step.records, step.n_units))
                 max_arguments = max(max_arguments, len(step.words))
                 scratch_bytes = max(scratch_bytes, step.scratch_bytes)
-        offsets, arena_bytes = arena.placed()
-        for position, storage in in_arena:
-            words[position] += offsets[storage]
         words[:3] = len(kernels), max_arguments, scratch_bytes
         plan = Plan()
-        describe(plan, planner)
-        plan.arena_bytes = arena_bytes
+        if arena.lifetimes:
+            offsets, plan.arena_bytes = arena.placed()
+            for position, storage in in_arena:
+                words[position] += offsets[storage]
+        plan.stored, plan.stored_numbers = self.facts.stored, self.facts.stored_numbers
+        plan.n_touched, plan.pack_numbers = self.facts.n_touched, self.facts.pack_numbers
         plan.n_kernels = len(kernels)
         plan.statements = self.n_statements
         plan.notes = self.notes
@@ -411,13 +434,12 @@ class _Template:
     def _native_steps(
         self,
         part: _NativePart,
-        values: list[Any],
+        native: Native,
         arena: Arena,
         words: list[int],
         in_arena: list[tuple[int, int]],
     ) -> list[Step]:
         planner = self.planner
-        native = part.native(values)
         texts: dict[str, jit.Text] = {}
         native_texts(native, texts)
         addresses = compiled(texts)
@@ -434,7 +456,7 @@ class _Template:
     def _compare(self, plan: Plan, facts: SegmentFacts) -> None:
         """Raise where planning anew gives another program."""
         kept = set(self.kept)
-        exact = plan_segment(
+        exact = plans.plan_segment(
             SegmentFacts(facts.keys, facts.touched, facts.input_bytes, facts.fresh_bytes, kept)
         )
         same = exact.program == plan.program and exact.arena_bytes == plan.arena_bytes
