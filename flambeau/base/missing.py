@@ -8,9 +8,9 @@ Not here  serving `import torch` (cli/stand_in.py)."""
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Callable, Iterable
+from opcode import opmap
 from types import FrameType
 
 # Rooms whose names a program may look for in the wrong place: torch's own, nothing internal.
@@ -28,7 +28,7 @@ _PUBLIC = (
     "flambeau.fft",
     "flambeau.special",
 )
-_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+_IMPORT_FROM = opmap["IMPORT_FROM"]
 
 
 def torch_name(module_name: str) -> str:

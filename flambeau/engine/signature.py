@@ -8,12 +8,13 @@ Not here  finding the signature of a call (tensor/binding.py)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base import dtypes
 from flambeau.base.layout import Layout
-from flambeau.engine.lower import Lowered, Lowering, Value
-from flambeau.engine.statement import Loop
+
+if TYPE_CHECKING:
+    from flambeau.engine.lower import Lowered, Lowering, Value
 
 # How a parameter reaches Operator.lower: ("tensor", position), ("number", index, kind),
 # ("tensors", (positions)), ("plain", value).
@@ -67,6 +68,9 @@ class Signature:
         return self._lowered
 
     def _lower(self) -> Lowered:
+        # Lowering brings the code generator's vocabulary: recording does without.
+        from flambeau.engine.lower import Lowered, Lowering
+
         builder = Lowering(len(self.layouts), self.fresh_outputs, self.targets)
         arguments = {
             name: self._argument(builder, parameter) for name, parameter in self.parameters.items()
@@ -132,6 +136,8 @@ def _flatten(results: Any) -> list[Any]:
 def _rename(builder: Lowering, old: int, new: int) -> bool:
     """Let a temporary be the output itself. False where its statement computes another dtype."""
     element = builder.outputs[new - builder.n_operands].dtype
+    from flambeau.engine.statement import Loop
+
     made: list[Any] = []
     for statement in builder.statements:
         if isinstance(statement, Loop):

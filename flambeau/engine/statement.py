@@ -8,7 +8,6 @@ Not here  making statements from operators (lower.py), choosing which share a ke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from flambeau.base.dtypes import dtype
@@ -58,12 +57,26 @@ class Place:
         return f"@{self.reference}+{self.offset}{self.strides}{tail}:{self.dtype.short_name}"
 
 
-@dataclass(frozen=True, slots=True)
 class SizeNumber:
-    """A scalar that follows from sizes alone (a count): bound with the plan, not in the kernel."""
+    """A scalar that follows from sizes alone (a count): bound with the plan, not in the kernel.
+    Immutable and compared by value, which is an int, a float or a Size."""
 
-    value: Any  # int or float, or a Size
-    is_float: bool
+    __slots__ = ("is_float", "value")
+
+    def __init__(self, value: Any, is_float: bool) -> None:
+        self.value = value
+        self.is_float = is_float
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SizeNumber):
+            return NotImplemented
+        return (self.value, self.is_float) == (other.value, other.is_float)
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.is_float))
+
+    def __repr__(self) -> str:
+        return f"SizeNumber({self.value!r}, {self.is_float})"
 
 
 class Loop:

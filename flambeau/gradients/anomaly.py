@@ -7,7 +7,6 @@ Not here  the backward pass that asks (backward.py)."""
 from __future__ import annotations
 
 import sys
-import traceback
 import warnings
 from typing import Any
 
@@ -78,6 +77,8 @@ class set_detect_anomaly:  # noqa: N801 - torch's name
 
 def forward_trace() -> str:
     """The caller's stack, flambeau's own frames left out."""
+    import traceback
+
     root = __name__.partition(".")[0] + "."
     frames = [
         (frame, line)

@@ -8,7 +8,6 @@ Not here  what recording does with the mode (record.py)."""
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, TypeVar
@@ -102,9 +101,11 @@ class Mode:
         return type(self)()
 
     def __call__(self, function: _Function) -> _Function:
-        if inspect.isclass(function):
+        if isinstance(function, type):
             function.__init__ = self(function.__init__)  # type: ignore[method-assign]
             return function
+        import inspect  # only decorators need it, and it brings a dozen modules
+
         if inspect.isgeneratorfunction(function):
             return resumed(self.clone, function)  # type: ignore[return-value]
 

@@ -8,7 +8,6 @@ Slots of a node's `saved`: one an operand in signature order, then one an output
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -21,6 +20,8 @@ GRAD, SAVED, ATTRIBUTE, LAYOUT, NEEDS, GRADS, GRAD_OF, REST = range(8)
 
 # torch's name of an operand or result, as in grad_fn._saved_self -> ours.
 _ALIASES: Final = {"self": "input", "result": "out"}
+
+_TAKES_MORE, _TAKES_REST = 0x04, 0x08  # CPython's CO_VARARGS and CO_VARKEYWORDS
 
 Roles = tuple[tuple[str, str], ...]
 
@@ -49,9 +50,9 @@ class Plan(PlanProgram):
         self.returns: tuple[str, ...] = tuple(operator.returns)
         self.has_vjp = hasattr(operator, "vjp")
         self.vjp: Callable[..., Any] = operator.vjp if self.has_vjp else _none
-        self.parameters = list(inspect.signature(self.vjp).parameters.values())[1:]
+        self.parameters = parameters_after_t(self.vjp)
         # Views such as unbind have any number of outputs, without names.
-        self.multiple = bool(self.returns) or any(each.name == "grads" for each in self.parameters)
+        self.multiple = bool(self.returns) or "grads" in self.parameters
         self.zero_target = False
         self.program = 0
         self.positions = tuple(
@@ -83,9 +84,9 @@ class Plan(PlanProgram):
         layouts = {f"{name}_layout": position for position, (name, _) in enumerate(self.roles)}
         cotangents = {f"grad_{name}": index for index, name in enumerate(self.returns)}
         for parameter in self.parameters:
-            name = parameter.name
-            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                fetch.append((REST, frozenset(each.name for each in self.parameters)))
+            name = parameter.removeprefix("**")
+            if name != parameter:
+                fetch.append((REST, frozenset([e.removeprefix("**") for e in self.parameters])))
             elif name == "grad":
                 fetch.append((GRAD, 0))
             elif name == "grads":
@@ -312,6 +313,18 @@ def _short(plan: Plan) -> Callable[..., Sequence[Any]] | None:
     else:
         return None
     return differentiate
+
+
+def parameters_after_t(vjp: Callable[..., Any]) -> list[str]:
+    """Names of what a vjp asks for, `**rest` with its stars; inspect.signature says the same but
+    brings a dozen modules into every process."""
+    function = getattr(vjp, "__func__", vjp)
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = list(code.co_varnames[function is not vjp : count])
+    if code.co_flags & _TAKES_REST:
+        names.append("**" + code.co_varnames[count + bool(code.co_flags & _TAKES_MORE)])
+    return names[1:]
 
 
 def _none(t: Any) -> None:

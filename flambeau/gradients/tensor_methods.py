@@ -1,15 +1,14 @@
 """Methods of Tensor that speak to gradients, as functions of the tensor; tensor/ installs them.
 
 Keeps     torch's names, arguments and defaults.
-Touches   entry, hooks, members, runtime.
+Touches   entry, runtime.
 Not here  the Tensor class."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from flambeau.gradients import entry, hooks, members, modes
+from flambeau.gradients import entry
 from flambeau.gradients.runtime import RUNTIME
 
 
@@ -32,14 +31,3 @@ def detach(self: Any) -> Any:
     """The same memory without history; in-place writes are seen by both and counted by both."""
     return RUNTIME.alias(self)
 
-
-METHODS: Final[dict[str, Callable[..., Any]]] = {
-    "backward": backward,
-    "detach": detach,
-    "detach_": members.detach_,
-    "is_inference": modes.is_inference,
-    "register_hook": hooks.register_hook,
-    "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,
-    "requires_grad_": members.requires_grad_,
-    "retain_grad": hooks.retain_grad,
-}

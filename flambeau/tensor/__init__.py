@@ -1,6 +1,7 @@
 """Tensor and what is made from operators for it; importing this wires the rooms together."""
 
 import ctypes
+from typing import Any
 
 from flambeau.devices.cpu import memory
 from flambeau.engine import callsite, external
@@ -9,7 +10,6 @@ from flambeau.engine.view import UNPLACED
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.tensor import functions, methods
 from flambeau.tensor.native import callables
-from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Size, Tensor, new_tensor
 
 __all__ = ["Size", "Tensor", "functions"]
@@ -30,10 +30,17 @@ def _snapshot(view: Tensor) -> Tensor:
     return made
 
 
+def _fill(*arguments: Any) -> Any:
+    from flambeau.tensor.public import fills
+
+    RUNTIME.fill = fills.recorded
+    return fills.recorded(*arguments)
+
+
 external.install(_snapshot)
 RUNTIME.install(Tensor, functions, callsite.describe)
 RUNTIME.new = object.__new__
-RUNTIME.fill = fills.recorded
+RUNTIME.fill = _fill
 RUNTIME.native_walk = callables.walk
 RUNTIME.native_program = callables.program
 methods.install()

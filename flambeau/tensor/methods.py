@@ -14,7 +14,7 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.engine.view import UNPLACED
-from flambeau.gradients import members, saved, tensor_methods
+from flambeau.gradients import members, saved
 from flambeau.ops import names
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
@@ -480,8 +480,6 @@ def install() -> None:
     setattr(Tensor, "reshape", LazyMethod("reshape", _reshape_method))
     setattr(Tensor, "__getitem__", LazyMethod("__getitem__", _getitem_method))
     for name, function in PLAIN.items():
-        setattr(Tensor, name, function)
-    for name, function in tensor_methods.METHODS.items():
         setattr(Tensor, name, function)
     for name, made in PROPERTIES.items():
         setattr(Tensor, name, made)

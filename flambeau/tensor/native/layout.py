@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from typing import Any, Final
 
 _HEAD_BYTES: Final = 16
@@ -23,6 +22,8 @@ class UnknownLayout(Exception):
 
 def check_build() -> None:
     """Refuse builds whose objects have another head."""
+    import sysconfig
+
     fine = (
         sys.implementation.name == "cpython"
         and object.__basicsize__ == _HEAD_BYTES

@@ -8,16 +8,14 @@ Not here  the text (texts.py), which operators get callables (closures.py)."""
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import struct
 from collections.abc import Callable, Sized
 from types import CodeType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
-from flambeau.devices.cpu import jit
 from flambeau.engine import callsite, run, stream
 from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
@@ -55,6 +53,9 @@ from flambeau.tensor.native.record_text import (
 from flambeau.tensor.native.walk_text import PROGRAM
 from flambeau.tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from flambeau.devices.cpu import jit
+
 SWITCH: Final = "FLAMBEAU_NATIVE_RECORDER"
 _LATE: Final = "recorded while another thread flushed"
 _WORD: Final = (1 << 64) - 1
@@ -80,6 +81,8 @@ class Library:
 
     def __init__(self) -> None:
         check_build()
+        from flambeau.devices.cpu import jit
+
         texts = _texts(_offsets())
         compiled = jit.compile_functions(dict(texts.values()))
         addresses = {kind: compiled[name] for kind, (name, _) in texts.items()}
@@ -359,6 +362,8 @@ def _made() -> Library | None:
 
 
 def _is_kept() -> bool:
+    from flambeau.devices.cpu import jit
+
     try:
         check_build()
         return jit.load_functions(dict(_texts(_offsets()).values())) is not None
@@ -391,8 +396,12 @@ def _offsets() -> dict[str, int]:
 
 def _texts(offsets: dict[str, int]) -> dict[str, tuple[str, jit.LateText]]:
     """Kind -> name and text of each native function."""
+    from hashlib import sha256
+
+    from flambeau.devices.cpu import jit
+
     said = f"{jit.sources_identity(_FOLDERS)} {sorted(offsets.items())}"
-    mark = hashlib.sha256(said.encode()).hexdigest()[:16]
+    mark = sha256(said.encode()).hexdigest()[:16]
 
     def late(kind: str, name: str) -> jit.LateText:
         def make() -> str:
