@@ -22,7 +22,7 @@ LAYERS = (
     ("gradients",),
     ("tensor",),
     ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "fft", "special", "amp", "io",
-     "distributed"),
+     "distributed", "distributions", "sparse"),
     ("testing", "debug", "cli"),
 )  # fmt: skip
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

@@ -1,0 +1,504 @@
+"""Continuous distributions of one variable: Uniform, Laplace, Cauchy, Gumbel, StudentT, Weibull ...
+
+Keeps     draws are torch's for the same seed.
+Touches   distribution, transformed_distribution, random.
+Not here  normal variables (normal.py), gamma variables (gamma.py)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flambeau.distributions import constraints
+from flambeau.distributions.distribution import Distribution
+from flambeau.distributions.gamma import Chi2, Exponential
+from flambeau.distributions.transformed_distribution import TransformedDistribution
+from flambeau.distributions.transforms import (
+    AbsTransform,
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+    Transform,
+)
+from flambeau.distributions.utils import (
+    broadcast_all,
+    euler_constant,
+    standard_normal,
+    uniform_draws,
+)
+from flambeau.random import tensors
+from flambeau.tensor import Size, Tensor
+from flambeau.tensor import functions as t
+from flambeau.tensor.public import queries
+
+__all__ = [
+    "Cauchy", "Gumbel", "HalfCauchy", "Kumaraswamy", "Laplace", "Pareto", "StudentT", "Uniform",
+    "Weibull",
+]  # fmt: skip
+
+
+def _batch(value: Tensor, *given: Any) -> Size:
+    """The batch's shape: none where only numbers were given."""
+    return value.shape if any(isinstance(each, Tensor) for each in given) else Size()
+
+
+class Uniform(Distribution):
+    """Uniform in [low, high)."""
+
+    has_rsample = True
+
+    def __init__(self, low: Any, high: Any, validate_args: Any = None) -> None:
+        self.low, self.high = broadcast_all(low, high)
+        super().__init__(_batch(self.low, low, high), validate_args=validate_args)
+
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        """Either bound by the other."""
+        return {
+            "low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)
+        }  # fmt: skip
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return self._expanded(Uniform, batch_shape, _instance, "low", "high")
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        """low to high."""
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.high + self.low) / 2  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        return math.nan * self.high  # type: ignore[no-any-return]
+
+    @property
+    def stddev(self) -> Tensor:
+        return (self.high - self.low) / 12**0.5  # type: ignore[no-any-return]
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low).pow(2) / 12  # type: ignore[no-any-return]
+
+    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+        drawn = uniform_draws(self._extended_shape(sample_shape), self.low)
+        return self.low + drawn * (self.high - self.low)  # type: ignore[no-any-return]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        above = self.low.le(value).type_as(self.low)
+        below = self.high.gt(value).type_as(self.low)
+        return t.log(above.mul(below)) - t.log(self.high - self.low)  # type: ignore[no-any-return]
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)  # type: ignore[no-any-return]
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return value * (self.high - self.low) + self.low  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        return t.log(self.high - self.low)  # type: ignore[no-any-return]
+
+
+class _LocationScale(Distribution):
+    """A location and a scale."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(_batch(self.loc, loc, scale), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        if type(self).__init__ is _LocationScale.__init__:
+            _instance = _instance or type(self).__new__(type(self))
+        return self._expanded(_LocationScale, batch_shape, _instance, "loc", "scale")
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class Laplace(_LocationScale):
+    """Two exponential tails around a location."""
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale.pow(2)  # type: ignore[no-any-return]
+
+    @property
+    def stddev(self) -> Tensor:
+        return 2**0.5 * self.scale  # type: ignore[no-any-return]
+
+    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+        shape = tuple(self._extended_shape(sample_shape))
+        eps = queries.finfo(self.loc.dtype).eps
+        drawn = tensors.uniform_(t.zeros(shape, dtype=self.loc.dtype), eps - 1, 1)
+        return self.loc - self.scale * drawn.sign() * t.log1p(-drawn.abs())  # type: ignore[no-any-return]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return -t.log(2 * self.scale) - t.abs(value - self.loc) / self.scale  # type: ignore[no-any-return]
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        away = value - self.loc
+        return 0.5 - 0.5 * away.sign() * t.expm1(-away.abs() / self.scale)  # type: ignore[no-any-return]
+
+    def icdf(self, value: Tensor) -> Tensor:
+        term = value - 0.5
+        return self.loc - self.scale * term.sign() * t.log1p(-2 * term.abs())  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        return 1 + t.log(2 * self.scale)  # type: ignore[no-any-return]
+
+
+class Cauchy(_LocationScale):
+    """Ratio of two normal variables, moved and scaled."""
+
+    @property
+    def mean(self) -> Tensor:
+        return t.full(tuple(self._extended_shape()), math.nan, dtype=self.loc.dtype)  # type: ignore[no-any-return]
+
+    @property
+    def variance(self) -> Tensor:
+        return t.full(tuple(self._extended_shape()), math.inf, dtype=self.loc.dtype)  # type: ignore[no-any-return]
+
+    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+        shape = tuple(self._extended_shape(sample_shape))
+        drawn = tensors.cauchy_(t.zeros(shape, dtype=self.loc.dtype))
+        return self.loc + drawn * self.scale  # type: ignore[no-any-return]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        away = ((value - self.loc) / self.scale) ** 2
+        return -math.log(math.pi) - self.scale.log() - away.log1p()  # type: ignore[no-any-return]
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return t.atan((value - self.loc) / self.scale) / math.pi + 0.5  # type: ignore[no-any-return]
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return t.tan(math.pi * (value - 0.5)) * self.scale + self.loc  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + self.scale.log()  # type: ignore[no-any-return]
+
+
+class HalfCauchy(TransformedDistribution):
+    """Absolute value of a Cauchy variable around 0."""
+
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    base_dist: Cauchy
+
+    def __init__(self, scale: Any, validate_args: Any = None) -> None:
+        base = Cauchy(0, scale, validate_args=False)
+        super().__init__(base, AbsTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(HalfCauchy, _instance)
+        return super().expand(batch_shape, _instance=made)
+
+    @property
+    def scale(self) -> Tensor:
+        """Scale."""
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return t.full(tuple(self._extended_shape()), math.inf, dtype=self.scale.dtype)  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        return t.zeros_like(self.scale)  # type: ignore[no-any-return]
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def log_prob(self, value: Any) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        found = self.base_dist.log_prob(value) + math.log(2)
+        return t.where(value >= 0, found, -math.inf)  # type: ignore[no-any-return]
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1  # type: ignore[no-any-return]
+
+    def icdf(self, prob: Tensor) -> Tensor:  # type: ignore[override]
+        return self.base_dist.icdf((prob + 1) / 2)
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() - math.log(2)  # type: ignore[no-any-return]
+
+
+class Gumbel(TransformedDistribution):
+    """-log(-log(u)) of a uniform variable, moved and scaled."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+
+    def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        facts = queries.finfo(self.loc.dtype)
+        if not isinstance(loc, Tensor) and not isinstance(scale, Tensor):
+            base = Uniform(facts.tiny, 1 - facts.eps, validate_args=validate_args)
+        else:
+            low = t.full_like(self.loc, facts.tiny)
+            base = Uniform(low, t.full_like(self.loc, 1 - facts.eps), validate_args)
+        transforms: list[Transform] = [
+            ExpTransform().inv, AffineTransform(loc=0, scale=-t.ones_like(self.scale)),
+            ExpTransform().inv, AffineTransform(loc=loc, scale=-self.scale),
+        ]  # fmt: skip
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(Gumbel, _instance)
+        made.loc = t.expand(self.loc, tuple(batch_shape))
+        made.scale = t.expand(self.scale, tuple(batch_shape))
+        return super().expand(batch_shape, _instance=made)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        y = (self.loc - value) / self.scale
+        return (y - y.exp()) - self.scale.log()  # type: ignore[no-any-return]
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc + self.scale * euler_constant  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return (math.pi / math.sqrt(6)) * self.scale  # type: ignore[no-any-return]
+
+    @property
+    def variance(self) -> Tensor:
+        return self.stddev.pow(2)  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + (1 + euler_constant)  # type: ignore[no-any-return]
+
+
+class StudentT(Distribution):
+    """Student's t of `df` degrees of freedom, moved and scaled."""
+
+    arg_constraints = {
+        "df": constraints.positive, "loc": constraints.real, "scale": constraints.positive,
+    }  # fmt: skip
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(
+        self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: Any = None
+    ) -> None:
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
+        self._chi2 = Chi2(self.df)
+        super().__init__(self.df.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._expanded(StudentT, batch_shape, _instance, "df", "loc", "scale")
+        made._chi2 = self._chi2.expand(batch_shape)
+        return made
+
+    @property
+    def mean(self) -> Tensor:
+        return t.masked_fill(self.loc, self.df <= 1, math.nan)  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        found = self.scale.pow(2) * self.df / (self.df - 2)
+        found = t.where(self.df > 2, found, math.inf)
+        return t.masked_fill(found, self.df <= 1, math.nan)  # type: ignore[no-any-return]
+
+    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+        drawn = standard_normal(self._extended_shape(sample_shape), self.df)
+        spread = self._chi2.rsample(sample_shape)
+        return self.loc + self.scale * (drawn * t.rsqrt(spread / self.df))  # type: ignore[no-any-return]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        y = (value - self.loc) / self.scale
+        norm = self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)
+        norm = norm + t.lgamma(0.5 * self.df) - t.lgamma(0.5 * (self.df + 1.0))
+        return -0.5 * (self.df + 1.0) * t.log1p(y**2.0 / self.df) - norm  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        beta = t.lgamma(0.5 * self.df) + math.lgamma(0.5) - t.lgamma(0.5 * (self.df + 1))
+        slope = t.digamma(0.5 * (self.df + 1)) - t.digamma(0.5 * self.df)
+        return self.scale.log() + 0.5 * (self.df + 1) * slope + 0.5 * self.df.log() + beta  # type: ignore[no-any-return]
+
+
+class Weibull(TransformedDistribution):
+    """A power of an exponential variable."""
+
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    support = constraints.positive
+
+    def __init__(self, scale: Any, concentration: Any, validate_args: Any = None) -> None:
+        self.scale, self.concentration = broadcast_all(scale, concentration)
+        self.concentration_reciprocal = self.concentration.reciprocal()
+        base = Exponential(t.ones_like(self.scale), validate_args=validate_args)
+        transforms: list[Transform] = [
+            PowerTransform(exponent=self.concentration_reciprocal),
+            AffineTransform(loc=0, scale=self.scale),
+        ]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(Weibull, _instance)
+        made.scale = t.expand(self.scale, tuple(batch_shape))
+        made.concentration = t.expand(self.concentration, tuple(batch_shape))
+        made.concentration_reciprocal = made.concentration.reciprocal()
+        base = self.base_dist.expand(batch_shape)
+        transforms = [
+            PowerTransform(exponent=made.concentration_reciprocal),
+            AffineTransform(loc=0, scale=made.scale),
+        ]
+        super(Weibull, made).__init__(base, transforms, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * t.exp(t.lgamma(1 + self.concentration_reciprocal))  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        shape = self.concentration
+        return self.scale * ((shape - 1) / shape) ** shape.reciprocal()  # type: ignore[no-any-return]
+
+    @property
+    def variance(self) -> Tensor:
+        inverse = self.concentration_reciprocal
+        spread = t.exp(t.lgamma(1 + 2 * inverse)) - t.exp(2 * t.lgamma(1 + inverse))
+        return self.scale.pow(2) * spread  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        inverse = self.concentration_reciprocal
+        return euler_constant * (1 - inverse) + t.log(self.scale * inverse) + 1  # type: ignore[no-any-return]
+
+
+class Pareto(TransformedDistribution):
+    """exp of an exponential variable, scaled."""
+
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+
+    def __init__(self, scale: Any, alpha: Any, validate_args: Any = None) -> None:
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        base = Exponential(self.alpha, validate_args=validate_args)
+        transforms: list[Transform] = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(Pareto, _instance)
+        made.scale = t.expand(self.scale, tuple(batch_shape))
+        made.alpha = t.expand(self.alpha, tuple(batch_shape))
+        return super().expand(batch_shape, _instance=made)
+
+    @property
+    def mean(self) -> Tensor:
+        alpha = self.alpha.clamp(min=1)
+        return alpha * self.scale / (alpha - 1)  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        alpha = self.alpha.clamp(min=2)
+        return self.scale.pow(2) * alpha / ((alpha - 1).pow(2) * (alpha - 2))  # type: ignore[no-any-return]
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        """Values from the scale on."""
+        return constraints.greater_than_eq(self.scale)
+
+    def entropy(self) -> Tensor:
+        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())  # type: ignore[no-any-return]
+
+
+class Kumaraswamy(TransformedDistribution):
+    """A relative of the beta distribution with a closed form."""
+
+    arg_constraints = {
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: Any = None) -> None:
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        base = Uniform(
+            t.full_like(self.concentration0, 0), t.full_like(self.concentration0, 1),
+            validate_args=validate_args,
+        )  # fmt: skip
+        transforms: list[Transform] = [
+            PowerTransform(exponent=self.concentration0.reciprocal()),
+            AffineTransform(loc=1.0, scale=-1.0),
+            PowerTransform(exponent=self.concentration1.reciprocal()),
+        ]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(Kumaraswamy, _instance)
+        made.concentration1 = t.expand(self.concentration1, tuple(batch_shape))
+        made.concentration0 = t.expand(self.concentration0, tuple(batch_shape))
+        return super().expand(batch_shape, _instance=made)
+
+    def _moment(self, order: int) -> Tensor:
+        share = 1 + order / self.concentration1
+        count = self.concentration0
+        beta = t.lgamma(share) + t.lgamma(count) - t.lgamma(share + count)
+        return count * t.exp(beta)  # type: ignore[no-any-return]
+
+    @property
+    def mean(self) -> Tensor:
+        return self._moment(1)
+
+    @property
+    def mode(self) -> Tensor:
+        one, two = self.concentration1, self.concentration0
+        found = one.reciprocal() * (-two).log1p() - (-one * two).log1p()
+        return t.masked_fill(found, (two < 1) | (one < 1), math.nan).exp()  # type: ignore[no-any-return]
+
+    @property
+    def variance(self) -> Tensor:
+        return self._moment(2) - t.pow(self.mean, 2)  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        one = 1 - self.concentration1.reciprocal()
+        two = 1 - self.concentration0.reciprocal()
+        harmonic = t.digamma(self.concentration0 + 1) + euler_constant
+        found = two + one * harmonic
+        return found - t.log(self.concentration1) - t.log(self.concentration0)  # type: ignore[no-any-return]

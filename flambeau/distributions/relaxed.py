@@ -1,0 +1,186 @@
+"""Continuous relaxations of bits and categories, with a temperature.
+
+Keeps     draws are torch's for the same seed.
+Touches   distribution, discrete, transforms.
+Not here  the distributions they relax (discrete.py)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flambeau.distributions import constraints
+from flambeau.distributions.discrete import Categorical, _Chances
+from flambeau.distributions.distribution import Distribution
+from flambeau.distributions.transformed_distribution import TransformedDistribution
+from flambeau.distributions.transforms import ExpTransform, SigmoidTransform
+from flambeau.distributions.utils import broadcast_all, clamp_probs, uniform_draws
+from flambeau.tensor import Size, Tensor
+from flambeau.tensor import functions as t
+
+__all__ = [
+    "ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+]  # fmt: skip
+
+
+class LogitRelaxedBernoulli(_Chances):
+    """Log odds of a relaxed bit."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: Any = None
+    ) -> None:
+        self.temperature = temperature
+        super().__init__(self._take(probs, logits), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(LogitRelaxedBernoulli, _instance)
+        made.temperature = self.temperature
+        made._is_by_probs = self._is_by_probs
+        return self._expanded(LogitRelaxedBernoulli, batch_shape, made, "probs", "logits")
+
+    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+        shape = tuple(self._extended_shape(sample_shape))
+        probs = clamp_probs(t.expand(self.probs, shape))
+        drawn = clamp_probs(uniform_draws(shape, probs))
+        odds = drawn.log() - (-drawn).log1p() + probs.log() - (-probs).log1p()
+        return odds / self.temperature  # type: ignore[no-any-return]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        away = logits - value.mul(self.temperature)
+        scale = self.temperature.log() if isinstance(self.temperature, Tensor) else math.log(
+            self.temperature
+        )  # fmt: skip
+        return scale + away - 2 * away.exp().log1p()  # type: ignore[no-any-return]
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """A bit relaxed to the interval from 0 to 1."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: Any = None
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits)
+        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(RelaxedBernoulli, _instance)
+        return super().expand(batch_shape, _instance=made)
+
+    @property
+    def temperature(self) -> Any:
+        """How soft the relaxation is."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """Log odds."""
+        return self.base_dist.logits  # type: ignore[no-any-return]
+
+    @property
+    def probs(self) -> Tensor:
+        """Chances."""
+        return self.base_dist.probs  # type: ignore[no-any-return]
+
+
+class ExpRelaxedCategorical(Distribution):
+    """Logarithm of a relaxed one-hot vector."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: Any = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        self.temperature = temperature
+        shape = self._categorical.param_shape
+        super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(ExpRelaxedCategorical, _instance)
+        made.temperature = self.temperature
+        made._categorical = self._categorical.expand(batch_shape)
+        super(ExpRelaxedCategorical, made).__init__(
+            Size(batch_shape), self.event_shape, validate_args=False
+        )
+        made._validate_args = self._validate_args
+        return made
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return self._categorical.probs
+
+    @property
+    def param_shape(self) -> Size:
+        """Shape of what was given."""
+        return self._categorical.param_shape
+
+    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+        shape = tuple(self._extended_shape(sample_shape))
+        drawn = clamp_probs(uniform_draws(shape, self.logits))
+        gumbels = -((-(drawn.log())).log())
+        scores = (self.logits + gumbels) / self.temperature
+        return scores - t.logsumexp(scores, -1, True)  # type: ignore[no-any-return]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        count = self._categorical._num_events
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        temperature = t.full_like(logits[..., 0], 1.0) * self.temperature
+        scale = math.lgamma(count) + t.log(temperature) * (count - 1)
+        score = logits - value.mul(self.temperature)
+        score = (score - t.logsumexp(score, -1, True)).sum(-1)
+        return score + scale  # type: ignore[no-any-return]
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """A one-hot vector relaxed to the simplex."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: Any = None
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(RelaxedOneHotCategorical, _instance)
+        return super().expand(batch_shape, _instance=made)
+
+    @property
+    def temperature(self) -> Any:
+        """How soft the relaxation is."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self.base_dist.logits  # type: ignore[no-any-return]
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return self.base_dist.probs  # type: ignore[no-any-return]

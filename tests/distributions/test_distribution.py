@@ -1,0 +1,94 @@
+"""Distributions against torch's recorded answers: draws, densities, moments, errors, gradients."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+import flambeau as torch
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+sys.path.insert(0, str(RECORDED))
+from distribution_cases import CASES, answers  # noqa: E402 - beside its recordings
+
+ANSWERS = json.loads((RECORDED / "distributions.json").read_text(encoding="utf-8"))
+PAIRS = [(name, text) for name, texts in CASES.items() for text in texts]
+# torch computes in float32 by other formulas; the worst of them cancel.
+TOLERANCE = 2e-5
+
+
+def near(found, expected):
+    if isinstance(expected, str) or isinstance(found, str):
+        return found == expected
+    if found["shape"] != expected["shape"]:
+        return False
+    pairs = zip(found["values"], expected["values"], strict=True)
+    return all(
+        a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= TOLERANCE * max(1, abs(b))
+        for a, b in pairs
+    )
+
+
+@pytest.mark.parametrize(("name", "text"), PAIRS, ids=[f"{n}({t})" for n, t in PAIRS])
+def test_answers_as_torch(name, text):
+    expected = ANSWERS[f"{name}({text})"]
+    found = answers(torch, name, text)
+    assert found.keys() == expected.keys()
+    wrong = {k: (found[k], expected[k]) for k in found if not near(found[k], expected[k])}
+    assert not wrong
+
+
+def test_every_recording_is_asked():
+    assert ANSWERS.keys() == {f"{name}({text})" for name, text in PAIRS}
+
+
+def test_torch_module_paths():
+    from flambeau.distributions import one_hot_categorical, studentT
+    from flambeau.distributions.normal import Normal
+
+    assert studentT.StudentT is torch.distributions.StudentT
+    assert one_hot_categorical.OneHotCategorical is torch.distributions.OneHotCategorical
+    assert Normal is torch.distributions.Normal
+
+
+def test_a_missing_distribution_says_so():
+    with pytest.raises(AttributeError, match=r"no torch\.distributions\.Wishhart yet"):
+        torch.distributions.Wishhart  # noqa: B018
+
+
+def test_gamma_draws_have_gradients():
+    shape = torch.tensor([0.5, 3.0, 30.0], requires_grad=True)
+    torch.manual_seed(0)
+    torch.distributions.Gamma(shape, torch.ones(3)).rsample((1000,)).mean(0).sum().backward()
+    assert torch.allclose(shape.grad, torch.ones(3), atol=0.15)  # d mean / d shape is 1
+
+
+@pytest.mark.parametrize(
+    ("constraint", "size"),
+    [("real", 3), ("positive", 3), ("unit_interval", 3), ("simplex", 3), ("lower_cholesky", 3),
+     ("corr_cholesky", 3)],
+)  # fmt: skip
+def test_maps_onto_constrained_spaces(constraint, size):
+    region = getattr(torch.distributions.constraints, constraint)
+    onto = torch.distributions.transform_to(region)
+    shape = (4, size, size) if constraint == "lower_cholesky" else (4, size)
+    assert region.check(onto(torch.linspace(-2, 2, math.prod(shape)).reshape(shape))).all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d: d.ExpTransform(), lambda d: d.SigmoidTransform(), lambda d: d.TanhTransform(),
+        lambda d: d.SoftplusTransform(), lambda d: d.AffineTransform(1.0, -2.0),
+        lambda d: d.ComposeTransform([d.AffineTransform(0.5, 2.0), d.ExpTransform()]),
+    ],
+)  # fmt: skip
+def test_transforms_invert_and_their_determinants(make):
+    transform = make(torch.distributions)
+    x = torch.tensor([-1.0, -0.2, 0.3, 1.5], dtype=torch.float64, requires_grad=True)
+    y = transform(x)
+    assert torch.allclose(transform.inv(y), x)
+    (slope,) = torch.autograd.grad(y.sum(), x)
+    assert torch.allclose(transform.log_abs_det_jacobian(x, y), slope.abs().log())
