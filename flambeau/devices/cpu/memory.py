@@ -99,8 +99,11 @@ class Block:
 
     # The default argument outlives the module's globals, which go first at interpreter exit.
     def __del__(self, statistics: Statistics = STATS) -> None:
-        self._free.append(self.address)
-        statistics.current_bytes -= self.n_bytes
+        try:
+            self._free.append(self.address)
+            statistics.current_bytes -= self.n_bytes
+        except AttributeError:
+            pass  # an exception from a signal handler came before it was given memory
 
 
 class LargeBlock(Block):
@@ -111,17 +114,17 @@ class LargeBlock(Block):
     _class: SizeClass
 
     def __del__(self, statistics: Statistics = STATS) -> None:
-        size_class = self._class
-        statistics.cached_bytes += size_class.capacity
-        self._free.append(self.address)
-        statistics.current_bytes -= self.n_bytes
         try:
+            size_class = self._class
+            statistics.cached_bytes += size_class.capacity
+            self._free.append(self.address)
+            statistics.current_bytes -= self.n_bytes
             size_class.last_freed = next(_clock)
             limit = cache_limit()
             if statistics.cached_bytes > limit:
                 release_cached(limit - limit // 8)
         except (AttributeError, NameError, TypeError):
-            pass  # at interpreter exit, when modules have lost their contents
+            pass  # as above; or at interpreter exit, when modules have lost their contents
 
 
 def allocate(n_bytes: int) -> Block:
@@ -132,11 +135,11 @@ def allocate(n_bytes: int) -> Block:
         free = _class_of(n_bytes).free
     else:
         return _allocate_large(n_bytes)
+    block = Block()
     try:
         address = free.pop()
     except IndexError:
         address = _cut_slab(_class_of(n_bytes))
-    block = Block()
     block.address = address
     block.n_bytes = n_bytes
     block._free = free
