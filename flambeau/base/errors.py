@@ -7,6 +7,10 @@ Not here  the checks themselves."""
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+_Value = TypeVar("_Value")
+
 
 def helped(
     message: str, *, given: str | None = None, expected: str | None = None, fix: str | None = None
@@ -22,6 +26,17 @@ def helped(
         if text:
             lines.append(f"  {label:<9} {text}")
     return "\n".join(lines)
+
+
+def present(value: _Value | None, what: str) -> _Value:
+    """A value that cannot be None here; if it is, flambeau itself is at fault and says so.
+
+    >>> present(3, "a number")
+    3
+    """
+    if value is None:
+        raise RuntimeError(helped(f"internal error: {what} is missing", fix="report this"))
+    return value
 
 
 class OutOfMemoryError(RuntimeError):

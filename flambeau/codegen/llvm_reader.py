@@ -4,7 +4,7 @@ Keeps     every word gives the bits the vocabulary promises in every lane, whate
           (garbage lanes included: nothing traps), for any number of lanes, at any codegen level;
           no fast-math flag, no poison value, no undefined shift or conversion is ever relied on.
 Touches   vocabulary; mathlib at the first word it builds.
-Not here  loads, stores, loops and the other leaves (nest_text.py); conversions (llvm_convert.py).
+Not here  loads, stores, loops and the other leaves (nest_text); conversions (llvm_convert.py).
 
 Registers hold bool as i1, float16 and bfloat16 as the i16 of their bits, the rest as themselves.
 float64 to float16 or bfloat16 goes through float32, as torch's does.

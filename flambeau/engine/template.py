@@ -15,8 +15,8 @@ from typing import Any, Final
 from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import uint8
 from flambeau.devices.cpu import jit
+from flambeau.engine import callsite, relative
 from flambeau.engine import plan as plans
-from flambeau.engine import relative
 from flambeau.engine.fuse import NativeCall, fuse
 from flambeau.engine.plan import (
     Arena,
@@ -38,8 +38,9 @@ from flambeau.engine.statement import Memory, Native
 from flambeau.engine.states import fresh_root
 
 MAX_TEMPLATES: Final = 8  # of one form
-# Records in all forms that are remembered; the least recently used go first.
-MAX_RECORDS: Final = 100_000
+# Records in all forms and templates that are remembered, at most about 3 KB each; the least
+# recently used go first.
+MAX_RECORDS: Final = 40_000
 CHECK: Final = [os.environ.get("FLAMBEAU_CHECK_TEMPLATES", "0") == "1"]
 
 
@@ -55,8 +56,9 @@ class Statistics:
 
 
 STATS: Final = Statistics()
-# Why planning with Sizes was not possible -> how often.
-FAILURES: Final[dict[str, int]] = {}
+# Why planning with Sizes was not possible, the first few reasons.
+FAILURES: Final[dict[str, object]] = {}
+MAX_FAILURES: Final = 20
 
 
 class _Family:
@@ -105,26 +107,53 @@ def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
     STATS.refused += 1
     try:
         template = _Template(facts, signatures)
-    except (TypeError, AttributeError) as error:
+    except Exception as error:
+        if not _is_own(error):
+            raise
         # An operator that asks for a Python int where a Size has no way to give one.
-        FAILURES[str(error)] = FAILURES.get(str(error), 0) + 1
+        if len(FAILURES) < MAX_FAILURES:
+            FAILURES[f"{type(error).__name__}: {error}"] = family
         family.is_plain = True
         return plans.plan_segment(facts), True
     plan = template.bound(facts, sizes)
     if plan is None:
         raise RuntimeError("a template does not hold for the sizes it was made with")
+    if len(family.templates) < MAX_TEMPLATES:
+        _remembered[0] += len(key)
     family.templates = [template, *family.templates][:MAX_TEMPLATES]
+    _drop_oldest()
     STATS.made += 1
     return plan, True
+
+
+def _is_own(error: BaseException) -> bool:
+    """Whether flambeau raised it, not a signal handler or finalizer that came in between."""
+    trace = error.__traceback__
+    while trace is not None:
+        if not callsite.is_internal(trace.tb_frame.f_code):
+            return False
+        trace = trace.tb_next
+    return not isinstance(error, MemoryError)
 
 
 def _remember(key: tuple[Any, ...], family: _Family) -> None:
     _FAMILIES[key] = family
     _remembered[0] += len(key)
-    while _remembered[0] > MAX_RECORDS and len(_FAMILIES) > 1:
-        oldest = next(iter(_FAMILIES))
-        del _FAMILIES[oldest]
-        _remembered[0] -= len(oldest)
+    _drop_oldest()
+
+
+def _drop_oldest() -> None:
+    for key in list(_FAMILIES) if _remembered[0] > MAX_RECORDS else ():
+        if _remembered[0] <= MAX_RECORDS * 3 // 4 or len(_FAMILIES) < 2:
+            break
+        family = _FAMILIES.pop(key, None)
+        if family is not None:
+            _remembered[0] -= len(key) * (1 + len(family.templates))
+
+
+def remembered() -> int:
+    """Records in all forms and templates."""
+    return _remembered[0]
 
 
 # Forms ---------------------------------------------------------------------------
@@ -347,10 +376,10 @@ class _Template:
     def _add_loops(
         self, steps: list[Step], unit: int, texts: dict[str, jit.Text], taken: _Taken
     ) -> None:
-        if not self.parts or isinstance(self.parts[-1], _NativePart):
-            self.parts.append(_Loops())
-        part = self.parts[-1]
-        assert isinstance(part, _Loops)
+        part = self.parts[-1] if self.parts else None
+        if not isinstance(part, _Loops):
+            part = _Loops()
+            self.parts.append(part)
         addresses = compiled(texts)
         planner = self.planner
         for step in steps:

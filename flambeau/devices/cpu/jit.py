@@ -4,7 +4,7 @@ Keeps     everything missing in a call is linked in one go; code stays where it 
           `release`, so that no thread can be in code that is gone; a process whose kernels are
           all on disk never imports LLVM.
 Touches   llvmlite, imported at the first kernel that is compiled; image; object_cache.
-Not here  writing the text (codegen), running it (runner.py)."""
+Not here  writing the text (codegen), running it (runner)."""
 
 from __future__ import annotations
 

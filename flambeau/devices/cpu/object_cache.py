@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from flambeau.base.config import CONFIG
+from flambeau.base.errors import present
 
 MAXIMUM_BYTES: Final = 512 << 20
 _MAGIC: Final = b"flambeau object 1\n"
@@ -78,11 +79,10 @@ class ObjectCache:
 
     def _drop_oldest(self) -> None:
         """Bring the folder below its bound, and remove what crashed writers left behind."""
-        assert self.folder is not None
         found: list[tuple[float, int, str]] = []
         now = time.time()
         try:
-            with os.scandir(self.folder) as entries:
+            with os.scandir(present(self.folder, "the folder of kernels")) as entries:
                 for entry in entries:
                     if _SUFFIX not in entry.name:
                         continue

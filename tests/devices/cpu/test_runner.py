@@ -15,7 +15,8 @@ from contextlib import suppress
 import pytest
 
 from flambeau.base.config import CONFIG
-from flambeau.devices.cpu import features, memory, runner, runner_text, team
+from flambeau.devices.cpu import features, memory, runner, team
+from flambeau.devices.cpu.runner import text as runner_text
 from tests.devices.cpu.native_support import (
     Step,
     Words,

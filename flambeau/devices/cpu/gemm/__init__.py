@@ -2,7 +2,7 @@
 
 Keeps     the contract of bits in tile_text.py.
 Touches   base.dtypes; nothing native until a plan's kernels are compiled.
-Not here  running plans (runner.py), which operators are products (engine)."""
+Not here  running plans (runner), which operators are products (engine)."""
 
 from flambeau.devices.cpu.gemm.plan import plan_product
 from flambeau.devices.cpu.gemm.product import Epilogue, Operand, Pointer, ProductPlan, ProductStep

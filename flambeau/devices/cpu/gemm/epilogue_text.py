@@ -3,7 +3,7 @@
 Keeps     a unit's block is mapped once, after its last sum; the map is a kernel like any other, so
           its bits are those it has alone.
 Touches   elements.
-Not here  the map's own text (codegen/nest_text.py), when a map is worth it (engine).
+Not here  the map's own text (codegen/nest_text), when a map is worth it (engine).
 
 The words of an epilogue follow those of the batch: WORDS, then the map's arguments, then for each
 of its pointers the number of its argument, its byte strides of rows and columns, and one for each

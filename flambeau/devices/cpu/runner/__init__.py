@@ -4,7 +4,7 @@ Keeps     the GIL is released while a program runs; about every 50 ms the call c
           interpreter handles its signals, and the run goes on where it was; several Python
           threads may run programs at once.
 Touches   team, jit, memory (scratch).
-Not here  building programs (engine/run.py), native text (runner_text.py, team_text.py)."""
+Not here  building programs (engine/run.py), native text (text.py, team/text.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features, jit, memory, team
-from flambeau.devices.cpu.runner_text import (
+from flambeau.devices.cpu.runner.text import (
     CALLER_SCRATCH,
     FINISHED,
     KERNELS_LAUNCHED,
@@ -29,7 +29,7 @@ from flambeau.devices.cpu.runner_text import (
     THREADS_USED,
     runner_text,
 )
-from flambeau.devices.cpu.team_text import MAXIMUM_THREADS
+from flambeau.devices.cpu.team.text import MAXIMUM_THREADS
 
 if TYPE_CHECKING:
     Words = array[int]
@@ -111,7 +111,7 @@ def run(
     flush_denormals: bool = False,
     state: RunState | None = None,
 ) -> RunResult:
-    """Run a program to its end; its words are described in runner_text.py.
+    """Run a program to its end; its words are described in text.py.
 
     With a `state`, the run goes on where the state says: at the start if it is new, nowhere if
     it is finished. It may be interrupted between slices by an exception from a signal handler,

@@ -2,7 +2,7 @@
 
 Keeps     divisions happen once per call; from row to row pointers move by additions.
 Touches   loops, llvm_reader.
-Not here  what a row does (nest_text_rows.py, nest_text_columns.py).
+Not here  what a row does (rows.py, columns.py).
 """
 
 from __future__ import annotations

@@ -3,23 +3,23 @@
 Keeps     one basic block does the loads and the arithmetic of a vector; its end branches to the
           stores of a whole vector or to those of a partial one, which ends the loop.
 Touches   the other nest_text files.
-Not here  reductions over other dimensions than the inner one (nest_text_columns.py).
+Not here  reductions over other dimensions than the inner one (columns.py).
 """
 
 from __future__ import annotations
 
 from flambeau.codegen.llvm_reader import Operand
 from flambeau.codegen.loops import BLOCK, Keep, Phase, Reduce, Store
-from flambeau.codegen.nest_text_frame import Code, Frame, memory_type, reader_into, to_memory
-from flambeau.codegen.nest_text_reduce import (
+from flambeau.codegen.nest_text.frame import Code, Frame, memory_type, reader_into, to_memory
+from flambeau.codegen.nest_text.reduce import (
     Counter,
     Reducer,
     State,
     held_state,
     hold,
 )
-from flambeau.codegen.nest_text_scopes import Levels, RowScope, VectorScope, valid_lanes
-from flambeau.codegen.nest_text_stores import (
+from flambeau.codegen.nest_text.scopes import Levels, RowScope, VectorScope, valid_lanes
+from flambeau.codegen.nest_text.stores import (
     VectorStore,
     store_by_lane,
     store_part,

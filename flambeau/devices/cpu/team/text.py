@@ -3,7 +3,7 @@
 Keeps     a caller waits only for workers that hold a chunk; a worker that comes late finds the
           job closed and touches nothing; workers never run Python nor receive signals.
 Touches   nothing: text only. At run time pthread_create, sched_yield and the futex system call.
-Not here  handing out chunks from the caller's side (runner_text.py), the Python side (team.py).
+Not here  handing out chunks from the caller's side (runner/text.py), the Python side (team.py).
 
 One 64-bit word holds the whole state of a job, so that joining and taking a chunk is one
 compare-and-swap:

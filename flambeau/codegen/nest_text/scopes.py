@@ -2,8 +2,8 @@
 
 Keeps     a value is written once in the outermost scope it can live in, and broadcast from there;
           loads may read past the end of a row, no garbage lane is ever used as an address.
-Touches   nest_text_frame, llvm_reader.
-Not here  loops and stores (nest_text_rows.py, nest_text_columns.py, nest_text_stores.py).
+Touches   frame, llvm_reader.
+Not here  loops and stores (rows.py, columns.py, stores.py).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
+from flambeau.base.errors import present
 from flambeau.codegen.llvm_reader import SCALAR_TYPES, LlvmReader, Operand
 from flambeau.codegen.loops import Nest
-from flambeau.codegen.nest_text_frame import COLUMN_KINDS, Frame, from_memory, memory_type
+from flambeau.codegen.nest_text.frame import COLUMN_KINDS, Frame, from_memory, memory_type
 from flambeau.codegen.vocabulary import Expression
 
 CALL, ROW, STEP, VECTOR = range(4)
@@ -169,8 +170,7 @@ def checked_index(scope: Scope, number: int) -> tuple[str, str]:
     """Scalar index of a gather, 0 where it is out of range, which the error word then tells;
     and the i1 that says so."""
     frame, reader = scope.frame, scope.reader
-    index = frame.nest.accesses[number].index
-    assert index is not None
+    index = present(frame.nest.accesses[number].index, "the index of a gather")
     text = scope.value(index).text
     bad = reader.emit(f"icmp uge i64 {text}, {frame.word(f'index_bound.{number}')}")
     tell_error(frame, reader, number, bad)
@@ -344,8 +344,7 @@ class VectorScope(Scope):
         if leaf.word == "index":
             return self.positions()
         if leaf.word == "reduced":
-            assert self._reduced is not None
-            return self._reduced(leaf.value, leaf.dtype)
+            return present(self._reduced, "a reduced value")(leaf.value, leaf.dtype)
         if leaf.word == "kept":
             of = frame.nest.scratch[leaf.value]
             start = frame.scratch_row(leaf.value)
@@ -354,8 +353,7 @@ class VectorScope(Scope):
         if self.levels.of_index(leaf.value) == VECTOR:
             addresses = self.gather_addresses(leaf.value)
         else:
-            assert self.outer is not None
-            start = self.outer.pointer(leaf.value)
+            start = present(self.outer, "the row of a vector").pointer(leaf.value)
             if access.inner == "unit":
                 return self._load_unit(start, access.dtype)
             addresses = self._strided_addresses(leaf.value, start)
@@ -393,9 +391,7 @@ class VectorScope(Scope):
         """Addresses of the lanes of a gather whose index differs from lane to lane."""
         reader, frame = self.reader, self.frame
         access = frame.nest.accesses[number]
-        assert access.index is not None
-        assert self.outer is not None
-        start = self.outer.pointer(number)
+        start = present(self.outer, "the row of a vector").pointer(number)
         safe = self.checked_indices(number)
         longs = reader.type_of("i64")
         stride = frame.word(f"index_stride.{number}")
@@ -422,8 +418,7 @@ class VectorScope(Scope):
         """Indices of a gather, `otherwise` where out of range; the error word tells of valid
         lanes."""
         reader, frame = self.reader, self.frame
-        index = frame.nest.accesses[number].index
-        assert index is not None
+        index = present(frame.nest.accesses[number].index, "the index of a gather")
         indices = self.value(index).text
         longs, bools = reader.type_of("i64"), reader.type_of("i1")
         bound = frame.word(f"index_bound.{number}")

@@ -2,7 +2,7 @@
 
 Keeps     the text depends on the nest and the vector width alone; the bits it computes on the
           nest alone.
-Touches   loops, the nest_text_* writers of the single kinds.
+Touches   loops, the writers of the single kinds.
 Not here  compiling it (devices/cpu/jit.py).
 
 A step of a loop is two machine vectors of float32 (16 or 32 lanes), whatever the dtypes; LLVM
@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Final
 
 from flambeau.codegen.loops import Nest, kernel_name
-from flambeau.codegen.nest_text_columns import ColumnsText
-from flambeau.codegen.nest_text_frame import COLUMN_KINDS, Code, Frame
-from flambeau.codegen.nest_text_rows import RowsText
+from flambeau.codegen.nest_text.columns import ColumnsText
+from flambeau.codegen.nest_text.frame import COLUMN_KINDS, Code, Frame
+from flambeau.codegen.nest_text.rows import RowsText
 
 LANES_OF: Final = {256: 16, 512: 32}
 

@@ -2,8 +2,8 @@
 
 Keeps     the order of the numeric contract (loops.Reduce); kinds that do not depend on order
           (max, min, any, all, argmax, argmin) fold any way.
-Touches   llvm_reader, nest_text_frame.
-Not here  the loops that feed them (nest_text_rows.py, nest_text_columns.py).
+Touches   llvm_reader, frame.
+Not here  the loops that feed them (rows.py, columns.py).
 
 A reduction's state is a tuple of operands: (value,), or (value, position) for argmax and argmin.
 The largest position stands for "no element yet".
@@ -17,7 +17,7 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.codegen.llvm_reader import SCALAR_TYPES, LlvmReader, Operand
 from flambeau.codegen.loops import LANES, Reduce
-from flambeau.codegen.nest_text_frame import (
+from flambeau.codegen.nest_text.frame import (
     Code,
     Frame,
     from_memory,
@@ -25,7 +25,7 @@ from flambeau.codegen.nest_text_frame import (
     reader_into,
     to_memory,
 )
-from flambeau.codegen.nest_text_scopes import broadcast
+from flambeau.codegen.nest_text.scopes import broadcast
 
 State = tuple[Operand, ...]
 

@@ -1,15 +1,16 @@
 """Stores of a vector: whole, the valid lanes of a partial one, or lane by lane.
 
 Keeps     nothing is ever written past the end of a row.
-Touches   nest_text_frame, nest_text_scopes.
-Not here  when a store happens (nest_text_rows.py, nest_text_columns.py).
+Touches   frame, scopes.
+Not here  when a store happens (rows.py, columns.py).
 """
 
 from __future__ import annotations
 
+from flambeau.base.errors import present
 from flambeau.codegen.llvm_reader import SUFFIXES, Operand
-from flambeau.codegen.nest_text_frame import Code, Frame, memory_type, reader_into, to_memory
-from flambeau.codegen.nest_text_scopes import VectorScope, valid_lanes
+from flambeau.codegen.nest_text.frame import Code, Frame, memory_type, reader_into, to_memory
+from flambeau.codegen.nest_text.scopes import VectorScope, valid_lanes
 
 
 class VectorStore:
@@ -26,8 +27,7 @@ class VectorStore:
         self.text = to_memory(scope.reader, operand)
         gathered = frame.nest.accesses[access].index is not None
         self.by_lane = gathered or frame.nest.accesses[access].inner != "unit"
-        assert scope.outer is not None
-        self.start = scope.outer.base(access)
+        self.start = present(scope.outer, "the row of a vector").base(access)
         # -1 where out of range: such a lane is not stored.
         self.indices = scope.checked_indices(access, -1) if gathered else ""
 

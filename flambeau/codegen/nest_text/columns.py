@@ -2,8 +2,8 @@
 
 Keeps     every column adds its rows in order, in blocks of 128, whichever columns share a vector.
 Touches   the other nest_text files.
-Not here  reductions along the inner dimension (nest_text_rows.py); tiles of many columns
-          (nest_text_tiles.py), which hold their accumulators in memory.
+Not here  reductions along the inner dimension (rows.py); tiles of many columns
+          (tiles.py), which hold their accumulators in memory.
 
 While many columns remain, tiles of them are reduced row by row, so that memory is read in the
 order it lies in. Few columns (or the last of many) are reduced one vector at a time, with the
@@ -17,16 +17,16 @@ from typing import Final
 from flambeau.base import dtypes
 from flambeau.codegen.llvm_reader import Operand
 from flambeau.codegen.loops import LANES, ROW_BLOCK, Reduce, Statement, Store
-from flambeau.codegen.nest_text_frame import Code, Frame, from_memory, reader_into, to_memory
-from flambeau.codegen.nest_text_reduce import (
+from flambeau.codegen.nest_text.frame import Code, Frame, from_memory, reader_into, to_memory
+from flambeau.codegen.nest_text.reduce import (
     Counter,
     Reducer,
     State,
     held_state,
     hold,
 )
-from flambeau.codegen.nest_text_scopes import Levels, RowScope, StepScope, VectorScope, broadcast
-from flambeau.codegen.nest_text_stores import VectorStore, store_by_lane, store_part, store_whole
+from flambeau.codegen.nest_text.scopes import Levels, RowScope, StepScope, VectorScope, broadcast
+from flambeau.codegen.nest_text.stores import VectorStore, store_by_lane, store_part, store_whole
 
 # Bytes of a tile's accumulators. Rows of a tile shorter than a page halve the bandwidth: the
 # prefetcher starts anew at every page.
@@ -59,7 +59,7 @@ class ColumnsText:
         self.frame.write_rows(code, self._row)
 
     def _row(self, code: Code, first: str, stop: str, part: str) -> None:
-        from flambeau.codegen.nest_text_tiles import write_tile
+        from flambeau.codegen.nest_text.tiles import write_tile
 
         self.row.part = part
         fresh = self.frame.module.fresh

@@ -4,7 +4,7 @@ Keeps     one team a process; its memory and the scratch ever given to it stay m
           native threads may look at them at any moment, interpreter exit included; a forked
           child forgets its parent's team and starts its own at the first large step.
 Touches   memory, jit, features.
-Not here  what workers do (team_text.py), how work is handed out (runner_text.py)."""
+Not here  what workers do (text.py), how work is handed out (runner/text.py)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
+from flambeau.base.errors import present
 from flambeau.devices.cpu import features, jit, memory
-from flambeau.devices.cpu import team_text as text
+from flambeau.devices.cpu.team import text
 
 _SPIN_SECONDS: Final = 30e-6
 
@@ -97,8 +98,7 @@ def _write_scratch(number: int, block: memory.Block) -> None:
 
 
 def _write(offset: int, value: int) -> None:
-    assert _team is not None
-    ctypes.c_int64.from_address(_team.address + offset).value = value
+    ctypes.c_int64.from_address(present(_team, "the team").address + offset).value = value
 
 
 def _forget() -> None:

@@ -1,8 +1,8 @@
 """Text of a tile of columns: up to 1024 columns reduced together, row after row.
 
-Keeps     the order within a column is that of nest_text_columns.py, so the bits are the same.
+Keeps     the order within a column is that of columns.py, so the bits are the same.
 Touches   the other nest_text files.
-Not here  single vectors of columns (nest_text_columns.py).
+Not here  single vectors of columns (columns.py).
 
 The accumulators of a tile lie on the stack, in the first-level cache, while rows stream past.
 """
@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flambeau.codegen.nest_text_frame import Code, from_memory, memory_type, reader_into, to_memory
-from flambeau.codegen.nest_text_reduce import Counter, State
-from flambeau.codegen.nest_text_scopes import StepScope
+from flambeau.codegen.nest_text.frame import Code, from_memory, memory_type, reader_into, to_memory
+from flambeau.codegen.nest_text.reduce import Counter, State
+from flambeau.codegen.nest_text.scopes import StepScope
 
 if TYPE_CHECKING:
-    from flambeau.codegen.nest_text_columns import ColumnsText
+    from flambeau.codegen.nest_text.columns import ColumnsText
 
 
 def write_tile(

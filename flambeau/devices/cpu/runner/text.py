@@ -4,13 +4,13 @@ Keeps     a step ends before the next begins; small steps run on the calling thr
           synchronisation; coming back early loses nothing and repeats nothing: the call goes on
           at the very chunk where it stopped.
 Touches   nothing: text only.
-Not here  the worker's side (team_text.py), building programs (engine/run.py)."""
+Not here  the worker's side (team/text.py), building programs (engine/run.py)."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from flambeau.devices.cpu.team_text import (
+from flambeau.devices.cpu.team.text import (
     ARGUMENTS,
     CHUNK_MASK,
     CHUNK_UNITS,
