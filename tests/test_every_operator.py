@@ -66,6 +66,11 @@ OTHERWISE = {
     "threshold": "the value is a run-time number, not seen at inference",
     "threshold_backward": "torch's is written out in the recording",
     "zero": "torch's is written out in the recording",
+    **dict.fromkeys(
+        ("convolution_weight", "largest_of_windows_backward", "lstm_steps", "lstm_steps_backward",
+         "mean_of_windows", "mean_of_windows_backward"),
+        "torch's is written out in the recording",
+    ),
 }
 
 
@@ -148,7 +153,10 @@ def test_parameters_fit_together(name):
     offered = {"grad", "grads", "needs", "out", *operator.returns, *signature}
     offered |= {f"{each}_layout" for each in signature}
     offered |= {f"grad_{each}" for each in operator.returns}
-    inferred = {"dims", "eps", "dim", "keepdim", "correction", "ord", "repeats"}
+    inferred = {
+        "dims", "eps", "dim", "keepdim", "correction", "ord", "repeats", "window", "divisor",
+        "counts_padding",
+    }  # fmt: skip
     assert not [each for each in parameters if each not in offered | inferred]
     for operand, names in operator.saved_for.items():
         assert operand in signature

@@ -68,18 +68,23 @@ class LinalgInvEx(Function):
 
 def inv_ex(A: Any, *, check_errors: bool = False) -> Any:  # noqa: N803 - torch's name
     """The inverse and, for each matrix, 0 or the number of a zero pivot."""
-    checks.square("linalg.inv", A)
-    checks.floating("linalg.inv", A)
-    infos: list[int] = []
-    made = LinalgInvEx.apply(A, infos)
-    if check_errors:
-        checks.succeeded("linalg.inv", "inv", infos, A.dim() > 2)
+    made, infos = _inverted(A, check_errors)
     return result_tuple("linalg_inv_ex", ("inverse", "info"), (made, info_of(infos, A)))
+
+
+def _inverted(matrices: Any, check_errors: bool) -> tuple[Any, list[int]]:
+    checks.square("linalg.inv", matrices)
+    checks.floating("linalg.inv", matrices)
+    infos: list[int] = []
+    made = LinalgInvEx.apply(matrices, infos)
+    if check_errors:
+        checks.succeeded("linalg.inv", "inv", infos, matrices.dim() > 2)
+    return made, infos
 
 
 def inv(A: Any) -> Any:  # noqa: N803
     """The inverse of square matrices."""
-    return inv_ex(A, check_errors=True)[0]
+    return _inverted(A, True)[0]
 
 
 def inverse(input: Any) -> Any:

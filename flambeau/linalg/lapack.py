@@ -8,6 +8,7 @@ Not here  what the factors mean (factors.py, spectra.py)."""
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,6 +19,7 @@ from flambeau.base.errors import helped
 from flambeau.tensor import creation
 
 _PREFIXES: Final = {"float32": "s", "float64": "d"}
+_THREADS: Final = "OPENBLAS_NUM_THREADS"
 _LOCK = threading.Lock()
 
 
@@ -39,16 +41,31 @@ def _library() -> Any:
             )
         ) from error
     path = f"{scipy_openblas32.get_lib_dir()}/{scipy_openblas32.get_library(fullname=True)}"
-    library = ctypes.CDLL(path)
+    # Read while it is loaded: without it the library starts a thread for every core.
+    before = os.environ.get(_THREADS)
+    os.environ[_THREADS] = "1"
+    try:
+        library = ctypes.CDLL(path)
+    finally:
+        if before is None:
+            del os.environ[_THREADS]
+        else:
+            os.environ[_THREADS] = before
     library.scipy_openblas_set_num_threads(1)
     return library
+
+
+@lru_cache(maxsize=128)
+def _routine(name: str) -> Any:
+    found = getattr(_library(), name)
+    found.restype = None
+    return found
 
 
 def call(name: str, element: Any, *arguments: Any) -> int:
     """Run a routine of an element type. Arguments: str for a letter, Address for memory, int and
     float by reference; a last INFO is added and returned where the routine has one."""
-    routine = getattr(_library(), f"scipy_{_PREFIXES[element.name]}{name}_")
-    routine.restype = None
+    routine = _routine(f"scipy_{_PREFIXES[element.name]}{name}_")
     real = ctypes.c_float if element.name == "float32" else ctypes.c_double
     given: list[Any] = []
     n_letters = 0
@@ -73,6 +90,8 @@ def call(name: str, element: Any, *arguments: Any) -> int:
     return info.value
 
 
+# What routines asked for, by name and sizes.
+_WORK: Final[dict[tuple[Any, ...], int]] = {}
 _WITHOUT_INFO: Final = frozenset(("trsm",))
 
 
@@ -100,10 +119,15 @@ def integers(count: int) -> Address:
 
 def with_workspace(name: str, element: Any, *arguments: Any, after: tuple[Any, ...] = ()) -> int:
     """Run a routine whose arguments end with WORK and LWORK (then `after`): asks how much first."""
-    asked = work(element, 1)
-    call(name, element, *arguments, asked, -1, *after)
-    kind = ctypes.c_float if element.name == "float32" else ctypes.c_double
-    count = int(kind.from_address(asked.value).value)
+    key = (name, element, *[each for each in arguments if not isinstance(each, Address)])
+    count = _WORK.get(key, 0)
+    if not count:
+        asked = work(element, 1)
+        call(name, element, *arguments, asked, -1, *after)
+        kind = ctypes.c_float if element.name == "float32" else ctypes.c_double
+        count = int(kind.from_address(asked.value).value)
+        if len(_WORK) < 1024:
+            _WORK[key] = count
     return call(name, element, *arguments, work(element, count), count, *after)
 
 

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "ops")]
 
+import window_references  # noqa: E402
 from operator_cases_support import arguments, cases, flat, weights  # noqa: E402
 
 from flambeau.base.dtypes import dtype as Dtype  # noqa: E402
@@ -109,6 +110,7 @@ REFERENCES = {
         for name in ("mse", "l1", "smooth_l1", "huber")
     },
     "kl_div": loss(F.kl_div),
+    **window_references.REFERENCES,
 }
 # torch rounds a constant of their gradients to float32, whatever the dtype.
 ROUGH = ("hardsigmoid", "celu", "hardswish")

@@ -249,6 +249,13 @@ class ConvolutionWeight(Operator):
             )
         return into_image, into_places
 
+    def samples(self, s: Any) -> list[Any]:
+        one, two = (1, 1), (0, 0)
+        return [
+            s(s.real(2, 3, 4, 4), s.real(2, 4, 3, 3), (4, 3, 2, 2), one, two, one, 1),
+            s(s.real(2, 4, 6), s.real(2, 2, 3), (2, 2, 3), (2,), (1,), (1,), 2),
+        ]
+
 
 def _slid(
     t: Any, input: Any, weight: Any, shape: Any, stride: Any, padding: Any, dilation: Any,

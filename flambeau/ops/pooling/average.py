@@ -16,6 +16,11 @@ from flambeau.ops.pooling.largest import as_planes, computed
 from flambeau.ops.pooling.sizes import adaptive_sizes, pooled
 
 
+_FLOATING = (dtypes.float32, dtypes.float64)
+# Windows of two by two, side by side, for samples.
+_TWO = ((1, 2, 2), (1, 2, 2), (0, 0, 0), (1, 1, 1))
+
+
 class MeanOfWindows(Operator):
     """Means over windows of the last `count` dims."""
 
@@ -49,6 +54,9 @@ class MeanOfWindows(Operator):
 class AvgPool(MeanOfWindows):
     """Means of windows of one size."""
 
+    kernel = "avg_pool2d"  # torch's name of its kernel, and what it is there for
+    dtypes = (*_FLOATING, dtypes.int64, dtypes.float16, dtypes.bfloat16)
+
     def infer(
         self, input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
         ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
@@ -57,8 +65,8 @@ class AvgPool(MeanOfWindows):
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         windows = pooled(name, input, self.count, kernel_size, stride, padding, 1, ceil_mode)
-        if not input.dtype.is_floating_point and input.dtype is not dtypes.int64:
-            raise not_implemented(name, input.dtype)
+        if input.dtype not in self.dtypes:
+            raise not_implemented(self.kernel, input.dtype)
         shape = (*input.shape[: input.ndim - self.count], *windows.sizes)
         attributes = {
             "window": windows.in_three(), "divisor": divisor_override or 0,
@@ -84,6 +92,8 @@ class AvgPool3d(AvgPool):
     """Means of windows over the last three dims."""
 
     count = 3
+    kernel = "avg_pool3d_out_frame"
+    dtypes = (*_FLOATING, dtypes.int64)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(2, 2, 4, 5, 4), 2), s(s.real(1, 3, 4, 4), 3, 2, 1, True, False)]
@@ -96,7 +106,7 @@ class AdaptiveAvgPool(MeanOfWindows):
         name = f"adaptive_avg_pool{self.count}d"
         sizes = adaptive_sizes(name, input, self.count, output_size)
         if not input.dtype.is_floating_point:
-            raise not_implemented(name, input.dtype)
+            raise not_implemented(name if self.count == 2 else f"{name}_cpu", input.dtype)
         shape = (*input.shape[: input.ndim - self.count], *sizes)
         attributes = {"window": None, "divisor": 0, "counts_padding": False}
         return Inferred((contiguous(shape, input.dtype, input.device),), attributes)
@@ -161,6 +171,12 @@ class MeanOfWindowsBackward(Operator):
             counts_padding,
         )  # fmt: skip
 
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(2, 3, 2, 3), (2, 3, 4, 6), 2, _TWO, 0, True),
+            s(s.real(3, 2, 2), (3, 4, 4), 2, _TWO, 3, False),
+        ]
+
 
 @operator("mean_of_windows", function=False)
 class MeanOfGivenWindows(MeanOfWindows):
@@ -202,3 +218,9 @@ class MeanOfGivenWindows(MeanOfWindows):
         return t.mean_of_windows_backward(
             grad, input_layout.shape, count, window, divisor, counts_padding
         )
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(2, 3, 4, 6), (2, 3), 2, _TWO, 0, True),
+            s(s.real(3, 4, 4), (2, 2), 2, _TWO, 3, False),
+        ]

@@ -38,7 +38,6 @@ class LargestOfWindows(Operator):
     """(largest of each window, its place in the image seen flat)."""
 
     count = 2
-    torch_kernel = ""
     out = False
 
     def results(self, input: Layout, sizes: Ints, attributes: dict[str, Any]) -> Inferred:
@@ -109,16 +108,20 @@ class MaxPool3d(MaxPool):
 class AdaptiveMaxPool(LargestOfWindows):
     """The largest of as many windows as asked for."""
 
+    kernel = ""  # torch's name of its kernel
+
     def infer(self, input: Tensor, output_size: Any) -> Inferred:
         sizes = adaptive_sizes(f"adaptive_max_pool{self.count}d()", input, self.count, output_size)
         if not input.dtype.is_floating_point:
-            raise not_implemented(f"adaptive_max_pool{self.count}d", input.dtype)
+            raise not_implemented(self.kernel, input.dtype)
         return self.results(input, sizes, {"window": None})
 
 
 @operator("adaptive_max_pool2d", function=False, returns=("values", "indices"))
 class AdaptiveMaxPool2d(AdaptiveMaxPool):
     """The largest of as many windows as asked for over the last two dims, and their places."""
+
+    kernel = "adaptive_max_pool2d"
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(2, 3, 7, 5), (3, 2)), s(s.real(3, 4, 4), (1, 1))]
@@ -129,6 +132,7 @@ class AdaptiveMaxPool3d(AdaptiveMaxPool):
     """The largest of as many windows as asked for over the last three dims, and their places."""
 
     count = 3
+    kernel = "adaptive_max_pool3d_cpu"
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(1, 2, 5, 4, 3), (2, 3, 1))]
@@ -159,3 +163,9 @@ class LargestOfWindowsBackward(Operator):
         lead = grad_layout.shape[: grad_layout.ndim - count]
         flat = grad.reshape(*lead, -1)
         return flat.gather(-1, indices.reshape(*lead, -1)).reshape(grad_layout.shape), None
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(2, 3, 2, 2), s.index(2, 3, 2, 2, below=12), (2, 3, 4, 3), 2),
+            s(s.real(2, 1, 2, 2), s.index(2, 1, 2, 2, below=18), (2, 2, 3, 3), 3),
+        ]

@@ -86,7 +86,8 @@ class LstmSteps(Operator):
         if is_reverse:
             before = t.cat([outputs[1:], hidden.unsqueeze(0)])
             cells_before = t.cat([cells[1:], cell.unsqueeze(0)])
-        if t.is_grad_enabled():
+        # Gates have cotangents only where gradients of gradients pass through them.
+        if t.is_grad_enabled() or any(each is not None for each in grads[2:]):
             into, into_hidden, into_cell = _steps_backward(
                 t, grads, cells, cells_before, gates, weight, is_reverse
             )
@@ -114,8 +115,8 @@ class LstmSteps(Operator):
 def _steps_backward(
     t: Any, grads: Any, cells: Any, cells_before: Any, gates: Any, weight: Any, is_reverse: bool
 ) -> Any:
-    """lstm_steps_backward in recorded operators, for gradients of gradients."""
-    into_outputs, into_cells = grads[:2]
+    """lstm_steps_backward in recorded operators, with cotangents of the gates too."""
+    into_outputs, into_cells, *into_gates = grads
     steps = cells.shape[0]
     made: list[Any] = [None] * steps
     back = later = None
@@ -134,6 +135,10 @@ def _steps_backward(
             into_cell * candidate, into_cell * cells_before[step], into_cell * enter,
             into_hidden * squashed,
         ]  # fmt: skip
+        parts = [
+            part if given is None else part + given[step]
+            for part, given in zip(parts, into_gates, strict=True)
+        ]
         made[step] = t.cat(
             [
                 parts[0] * enter * (1 - enter), parts[1] * forget * (1 - forget),

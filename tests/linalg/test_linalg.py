@@ -1,0 +1,135 @@
+"""Factors and what is solved with them: what they are defined by, gradients, torch's errors."""
+
+import pytest
+
+import flambeau as torch
+from flambeau.autograd import gradcheck, gradgradcheck
+
+pytest.importorskip("scipy_openblas32")
+DOUBLE = torch.float64
+
+
+def drawn(*shape):
+    torch.manual_seed(3)
+    return torch.randn(*shape, dtype=DOUBLE)
+
+
+def positive(n):
+    made = drawn(n, n)
+    return made @ made.mT + n * torch.eye(n, dtype=DOUBLE)
+
+
+def near(one, other):
+    return torch.allclose(one, other, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (0, 2, 2), (1, 1)])
+def test_inverse_times_itself_is_the_identity(shape):
+    matrices = drawn(*shape)
+    eye = torch.eye(shape[-1], dtype=DOUBLE).expand(shape)
+    assert near(torch.inverse(matrices) @ matrices, eye)
+    assert near(torch.linalg.solve(matrices, matrices), eye)
+
+
+def test_determinants():
+    matrices = torch.tensor([[2.0, 1.0], [4.0, 3.0]], dtype=DOUBLE)
+    assert near(torch.det(matrices), torch.tensor(2.0, dtype=DOUBLE))
+    sign, logarithm = torch.slogdet(-matrices[:1].repeat(1, 1).new_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    assert (sign.item(), logarithm.item()) == (-1.0, 0.0)
+    assert torch.logdet(torch.tensor([[0.0, 1.0], [1.0, 0.0]])).isnan()
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 4, 3)])
+def test_factors_multiply_to_the_matrix(shape):
+    matrices = drawn(*shape)
+    q, r = torch.linalg.qr(matrices)
+    assert near(q @ r, matrices)
+    u, s, vh = torch.linalg.svd(matrices, full_matrices=False)
+    assert near(u * s.unsqueeze(-2) @ vh, matrices)
+    p, low, up = torch.linalg.lu(matrices)
+    assert near(p @ low @ up, matrices)
+    assert near(matrices @ torch.linalg.pinv(matrices) @ matrices, matrices)
+
+
+def test_symmetric_matrices():
+    matrices = positive(4)
+    factor = torch.linalg.cholesky(matrices)
+    assert near(factor @ factor.mT, matrices)
+    assert near(torch.cholesky_inverse(factor), torch.inverse(matrices))
+    values, vectors = torch.linalg.eigh(matrices)
+    assert near(vectors * values @ vectors.mT, matrices)
+    assert (values[1:] >= values[:-1]).all()
+    assert torch.linalg.matrix_rank(matrices).item() == 4
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares_leaves_a_residual_at_right_angles(driver):
+    matrices, right = drawn(6, 3), drawn(6, 2)
+    found = torch.linalg.lstsq(matrices, right, driver=driver)
+    assert near(matrices.mT @ (matrices @ found.solution - right), torch.zeros(3, 2, dtype=DOUBLE))
+
+
+CASES = {
+    "inverse": (torch.linalg.inv, (3, 3)),
+    "det": (torch.linalg.det, (3, 3)),
+    "slogdet": (lambda a: torch.linalg.slogdet(a)[1], (2, 3, 3)),
+    "cholesky": (lambda a: torch.linalg.cholesky(a @ a.mT + 4 * torch.eye(3, dtype=DOUBLE)), (3, 3)),
+    "eigvalsh": (lambda a: torch.linalg.eigvalsh(a + a.mT), (3, 3)),
+    "svdvals": (torch.linalg.svdvals, (3, 2)),
+    "pinv": (torch.linalg.pinv, (4, 3)),
+    "qr": (lambda a: torch.linalg.qr(a)[1], (4, 3)),
+    "lu": (lambda a: torch.linalg.lu_factor(a)[0], (3, 3)),
+    "exp": (torch.matrix_exp, (3, 3)),
+    "nuc": (lambda a: torch.linalg.matrix_norm(a, "nuc"), (3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_differences(name):
+    function, shape = CASES[name]
+    given = drawn(*shape).requires_grad_()
+    assert gradcheck(function, (given,))
+    assert gradgradcheck(function, (given,))
+
+
+def test_gradients_of_solving():
+    matrices, right = drawn(3, 3).requires_grad_(), drawn(3, 2).requires_grad_()
+    assert gradcheck(torch.linalg.solve, (matrices, right))
+
+    def triangular(a, b):
+        return torch.linalg.solve_triangular(a + 3 * torch.eye(3, dtype=DOUBLE), b, upper=True)
+
+    assert gradcheck(triangular, (matrices, right))
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: torch.inverse(torch.zeros(2, 2)), torch.linalg.LinAlgError,
+         "linalg.inv: The diagonal element 1 is zero"),
+        (lambda: torch.linalg.cholesky(-torch.eye(2)[None].repeat(2, 1, 1)),
+         torch.linalg.LinAlgError, r"linalg.cholesky: \(Batch element 0\): The factorization"),
+        (lambda: torch.linalg.solve(torch.zeros(2, 2), torch.ones(2)), RuntimeError,
+         "torch.linalg.solve: The solver failed because the input matrix is singular."),
+        (lambda: torch.det(torch.ones(2, 3)), RuntimeError,
+         "linalg.det: A must be batches of square matrices, but they are 2 by 3 matrices"),
+        (lambda: torch.inverse(torch.ones(3)), RuntimeError, "must have at least 2 dimensions"),
+        (lambda: torch.inverse(torch.ones(2, 2).long()), RuntimeError,
+         "Expected a floating point or complex tensor as input. Got Long"),
+        (lambda: torch.inverse(torch.eye(2).half()), RuntimeError,
+         "Low precision dtypes not supported. Got Half"),
+        (lambda: torch.linalg.matrix_norm(torch.ones(2, 2), 3), RuntimeError,
+         "linalg.matrix_norm: Order 3 not supported."),
+    ],
+)  # fmt: skip
+def test_errors_are_torchs(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_products():
+    a, b, c = drawn(2, 5), drawn(5, 3), drawn(3, 4)
+    assert near(torch.linalg.multi_dot([a, b, c]), a @ b @ c)
+    assert near(torch.matrix_power(drawn(3, 3), 3), drawn(3, 3) @ drawn(3, 3) @ drawn(3, 3))
+    x, y = torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0])
+    assert torch.cross(x, y, dim=0).tolist() == [0.0, 0.0, 1.0]

@@ -1,0 +1,113 @@
+"""Convolutions against their definition; the same bits for any threads, vectors, batch."""
+
+from itertools import product as every
+
+import pytest
+
+import flambeau as torch
+from flambeau import debug
+from flambeau.nn import functional as F
+
+
+def defined(image, weight, stride, padding, dilation, groups):
+    """A convolution of two spatial dims, by loops over what it is defined by."""
+    count, _, height, width = image.shape
+    outputs, channels, tall, wide = weight.shape
+    rows = (height + 2 * padding[0] - dilation[0] * (tall - 1) - 1) // stride[0] + 1
+    columns = (width + 2 * padding[1] - dilation[1] * (wide - 1) - 1) // stride[1] + 1
+    x, w = image.tolist(), weight.tolist()
+    made = []
+    for n, o, i, j in every(range(count), range(outputs), range(rows), range(columns)):
+        first = o // (outputs // groups) * channels
+        total = 0.0
+        for c, p, q in every(range(channels), range(tall), range(wide)):
+            row = i * stride[0] + p * dilation[0] - padding[0]
+            column = j * stride[1] + q * dilation[1] - padding[1]
+            if 0 <= row < height and 0 <= column < width:
+                total += x[n][first + c][row][column] * w[o][c][p][q]
+        made.append(total)
+    return torch.tensor(made, dtype=image.dtype).reshape(count, outputs, rows, columns)
+
+
+CASES = [
+    ((2, 3, 6, 7), (4, 3, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((1, 4, 9, 8), (6, 2, 3, 2), (2, 3), (0, 1), (2, 1), 2),
+    ((3, 2, 5, 40), (2, 1, 2, 5), (1, 2), (1, 2), (1, 1), 2),
+    ((1, 1, 3, 3), (1, 1, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64])
+def test_values_and_gradients(case, dtype):
+    shape, kernel, stride, padding, dilation, groups = case
+    torch.manual_seed(1)
+    image = (torch.randn(shape, dtype=torch.float64) * 3).to(dtype)
+    weight = (torch.randn(kernel, dtype=torch.float64) * 3).to(dtype)
+    expected = defined(image, weight, stride, padding, dilation, groups)
+    found = F.conv2d(image, weight, None, stride, padding, dilation, groups)
+    tolerance = 1e-4 if dtype is torch.float32 else 1e-10
+    assert torch.allclose(found.double(), expected.double(), rtol=tolerance, atol=tolerance)
+    if dtype is not torch.float64:
+        return
+    image.requires_grad_()
+    weight.requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda x, w: F.conv2d(x, w, None, stride, padding, dilation, groups), (image, weight)
+    )
+
+
+def test_transposed_is_the_gradient():
+    torch.manual_seed(2)
+    image = torch.randn(2, 4, 7, 9, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(6, 2, 3, 2, dtype=torch.float64)
+    out = F.conv2d(image, weight, None, (2, 3), (1, 0), 1, 2)
+    given = torch.randn_like(out)
+    (expected,) = torch.autograd.grad(out, image, given)
+    extra = (0, (9 - 2) % 3)
+    found = F.conv_transpose2d(given, weight, None, (2, 3), (1, 0), extra, 2)
+    assert torch.equal(found, expected)
+
+
+def results(image, weight):
+    out = F.conv2d(image, weight, None, 1, 1)
+    return [out, *torch.autograd.grad(out, (image, weight), torch.ones_like(out) * 0.37)]
+
+
+@pytest.mark.parametrize("shape", [(5, 6, 12, 11), (2, 32, 20, 20)])
+def test_bits_do_not_depend_on_threads_or_vectors(shape):
+    torch.manual_seed(3)
+    image = torch.randn(shape, requires_grad=True)
+    weight = torch.randn(10, shape[1], 3, 3, requires_grad=True)
+    expected = results(image, weight)
+    for number in (1, 2, 3, 7):
+        with debug.threads(number):
+            for one, other in zip(expected, results(image, weight), strict=True):
+                assert torch.equal(one, other), number
+
+
+def test_an_image_does_not_depend_on_its_batch():
+    torch.manual_seed(4)
+    image, weight = torch.randn(6, 8, 15, 13), torch.randn(7, 8, 3, 3)
+    whole = F.conv2d(image, weight, None, 1, 1)
+    for n in range(6):
+        assert torch.equal(F.conv2d(image[n : n + 1], weight, None, 1, 1)[0], whole[n])
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x, w: F.conv2d(x[:, :2], w), "Given groups=1, weight of size"),
+        (lambda x, w: F.conv2d(x, w, dilation=5), "Calculated padded input size per channel"),
+        (lambda x, w: F.conv2d(x, w, stride=0), "non-positive stride is not supported"),
+        (lambda x, w: F.conv2d(x, w, padding=-1), "negative padding is not supported"),
+        (lambda x, w: F.conv2d(x, w, padding="same", stride=2), "padding='same' is not supported"),
+        (lambda x, w: F.conv2d(x.double(), w), "expected scalar type Double but found Float"),
+        (lambda x, w: F.conv2d(x, w, torch.ones(5)), "expected bias to be 1-dimensional with 4"),
+        (lambda x, w: F.conv_transpose2d(x, torch.ones(3, 2, 3, 3), output_padding=1),
+         "output padding must be smaller than either stride or dilation"),
+    ],
+)  # fmt: skip
+def test_errors_are_torchs(call, text):
+    with pytest.raises(RuntimeError, match=text):
+        call(torch.ones(2, 3, 8, 8), torch.ones(4, 3, 3, 3))
