@@ -69,6 +69,9 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "repeat_interleave", "rot90", "take_along_dim", "tensordot", "trace", "trapezoid",
         "tril_indices", "triu_indices", "vsplit",
     ),
+    "flambeau.tensor.public.counting": (
+        "bincount", "bucketize", "dist", "histc", "histogram", "searchsorted",
+    ),
     "flambeau.tensor.public.distinct": ("unique", "unique_consecutive"),
     "flambeau.tensor.public.members": ("from_dlpack", "conj", "real", "resolve_conj", "resolve_neg"),
     "flambeau.tensor.public.printing": ("get_printoptions", "printoptions", "set_printoptions"),

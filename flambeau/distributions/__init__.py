@@ -15,10 +15,7 @@ from typing import Any
 from flambeau.base.missing import missing_name
 
 _FILES: dict[str, tuple[str, ...]] = {
-    "continuous": (
-        "Cauchy", "Gumbel", "HalfCauchy", "Kumaraswamy", "Laplace", "Pareto", "StudentT",
-        "Uniform", "Weibull",
-    ),
+    "continuous": ("Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "Uniform"),
     "counts": ("Binomial", "Geometric", "NegativeBinomial", "Poisson"),
     "discrete": (
         "Bernoulli", "Categorical", "Multinomial", "OneHotCategorical",
@@ -31,14 +28,15 @@ _FILES: dict[str, tuple[str, ...]] = {
     "kl": ("kl_divergence", "register_kl"),
     "multivariate_normal": ("MultivariateNormal",),
     "normal": ("HalfNormal", "LogNormal", "LogisticNormal", "Normal"),
+    "powers": ("Kumaraswamy", "Pareto", "Weibull"),
     "relaxed": ("RelaxedBernoulli", "RelaxedOneHotCategorical"),
     "constraint_registry": ("biject_to", "transform_to"),
     "transformed_distribution": ("Independent", "MixtureSameFamily", "TransformedDistribution"),
-    "transforms": (
-        "AbsTransform", "AffineTransform", "ComposeTransform", "CumulativeDistributionTransform",
-        "ExpTransform", "IndependentTransform", "PowerTransform", "SigmoidTransform",
-        "SoftplusTransform", "TanhTransform", "Transform", "identity_transform",
+    "element_transforms": (
+        "AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform",
+        "PowerTransform", "SigmoidTransform", "SoftplusTransform", "TanhTransform",
     ),
+    "transforms": ("ComposeTransform", "IndependentTransform", "Transform", "identity_transform"),
     "vector_transforms": (
         "CatTransform", "CorrCholeskyTransform", "LowerCholeskyTransform",
         "PositiveDefiniteTransform", "ReshapeTransform", "SoftmaxTransform", "StackTransform",
@@ -55,12 +53,12 @@ _TORCH_FILES: dict[str, str] = {
     "exponential": "gamma", "fishersnedecor": "gamma", "geometric": "counts",
     "gumbel": "continuous", "half_cauchy": "continuous", "half_normal": "normal",
     "independent": "transformed_distribution", "inverse_gamma": "gamma",
-    "kumaraswamy": "continuous", "laplace": "continuous", "log_normal": "normal",
+    "kumaraswamy": "powers", "laplace": "continuous", "log_normal": "normal",
     "logistic_normal": "normal", "mixture_same_family": "transformed_distribution",
     "multinomial": "discrete", "negative_binomial": "counts", "one_hot_categorical": "discrete",
-    "pareto": "continuous", "poisson": "counts", "relaxed_bernoulli": "relaxed",
+    "pareto": "powers", "poisson": "counts", "relaxed_bernoulli": "relaxed",
     "relaxed_categorical": "relaxed", "studentT": "continuous", "uniform": "continuous",
-    "weibull": "continuous",
+    "weibull": "powers",
 }  # fmt: skip
 
 
@@ -105,4 +103,4 @@ def __dir__() -> list[str]:
     return sorted({*_WHERE, *_MODULES, *_FILES, *_TORCH_FILES})
 
 
-__all__ = sorted(_WHERE)  # noqa: PLE0605
+__all__ = sorted(_WHERE)

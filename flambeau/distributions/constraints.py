@@ -218,7 +218,7 @@ class _IntegerGreaterThan(_Bounded):
 
 class _Real(Constraint):
     def check(self, value: Tensor) -> Tensor:
-        return value == value  # type: ignore[no-any-return] # noqa: PLR0124 - false for NaN
+        return value == value  # type: ignore[no-any-return]
 
 
 class _GreaterThan(_Bounded):

@@ -85,7 +85,7 @@ class Binomial(_Counted):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)  # type: ignore[no-any-return,operator]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         with no_grad():
             counts, chances = t.expand(self.total_count, shape), t.expand(self.probs, shape)
@@ -154,7 +154,7 @@ class Geometric(_Chances):
     def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs  # type: ignore[no-any-return,operator]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         with no_grad():
             probs: Any = self.probs
@@ -211,7 +211,7 @@ class NegativeBinomial(_Counted):
 
         return Gamma(self.total_count, t.exp(-self.logits), validate_args=False)  # type: ignore[operator]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             return sampled_tensors.poisson(self._gamma.sample(sample_shape))  # type: ignore[attr-defined]
 
@@ -252,7 +252,7 @@ class Poisson(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         with no_grad():
             return sampled_tensors.poisson(t.expand(self.rate, shape))

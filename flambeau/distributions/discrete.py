@@ -96,7 +96,7 @@ class Bernoulli(_Chances, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)  # type: ignore[no-any-return,operator]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         with no_grad():
             return draws.bernoulli(t.expand(self.probs, shape))
@@ -197,7 +197,7 @@ class Categorical(Distribution):
     def variance(self) -> Tensor:
         return t.full(tuple(self._extended_shape()), math.nan, dtype=self.probs.dtype)  # type: ignore[no-any-return]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = Size(sample_shape)
         rows = self.probs.reshape((-1, self._num_events))
         drawn = draws.multinomial(rows, math.prod(shape), True)
@@ -271,7 +271,7 @@ class OneHotCategorical(Distribution):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)  # type: ignore[no-any-return]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         index = self._categorical.sample(Size(sample_shape))
         return t.one_hot(index, self._categorical._num_events).to(self.probs)  # type: ignore[no-any-return]
 
@@ -296,7 +296,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         samples = self.sample(sample_shape)
         probs = self._categorical.probs
         return samples + (probs - probs.detach())  # type: ignore[no-any-return]
@@ -364,7 +364,7 @@ class Multinomial(Distribution):
         weights = t.exp(chances.log_prob(support)) * t.lgamma(support + 1)
         return constant + weights.sum((0, -1))  # type: ignore[no-any-return]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = Size(sample_shape)
         drawn = self._categorical.sample(Size((self.total_count, *shape)))
         order = (*range(1, drawn.ndim), 0)

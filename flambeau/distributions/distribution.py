@@ -32,7 +32,7 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init__(
-        self, batch_shape: Any = Size(), event_shape: Any = Size(), validate_args: Any = None
+        self, batch_shape: Any = (), event_shape: Any = (), validate_args: Any = None
     ) -> None:
         self._batch_shape = Size(batch_shape)
         self._event_shape = Size(event_shape)
@@ -111,12 +111,12 @@ class Distribution:
         """Root of the variance."""
         return functions.sqrt(self.variance)  # type: ignore[no-any-return]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws, without gradients."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draws that are differentiable functions of the parameters."""
         raise NotImplementedError
 
@@ -153,7 +153,7 @@ class Distribution:
         """exp of the entropy."""
         return functions.exp(self.entropy())  # type: ignore[no-any-return]
 
-    def _extended_shape(self, sample_shape: Any = Size()) -> Size:
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _validate_sample(self, value: Any) -> None:

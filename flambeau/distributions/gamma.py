@@ -11,8 +11,8 @@ from typing import Any
 
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution, ExponentialFamily
+from flambeau.distributions.element_transforms import PowerTransform
 from flambeau.distributions.transformed_distribution import TransformedDistribution
-from flambeau.distributions.transforms import PowerTransform
 from flambeau.distributions.utils import broadcast_all
 from flambeau.random import sampled_tensors, tensors
 from flambeau.tensor import Size, Tensor
@@ -53,7 +53,7 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)  # type: ignore[no-any-return]
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         drawn = sampled_tensors._standard_gamma(t.expand(self.concentration, shape))
         value = drawn / t.expand(self.rate, shape)
@@ -132,7 +132,7 @@ class Exponential(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate.pow(-2)  # type: ignore[no-any-return]
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         return tensors.exponential_(t.zeros(shape, dtype=self.rate.dtype)) / self.rate  # type: ignore[no-any-return]
 
@@ -361,7 +361,7 @@ class FisherSnedecor(Distribution):
         above = 2 * df2.pow(2) * (self.df1 + df2 - 2)
         return above / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))  # type: ignore[no-any-return]
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         one = self._gamma1.rsample(sample_shape).reshape(shape)
         two = self._gamma2.rsample(sample_shape).reshape(shape)

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from functools import total_ordering
 from typing import Any
 
-from flambeau.distributions.continuous import Cauchy, Gumbel, Laplace, Pareto, Uniform
+from flambeau.distributions.continuous import Cauchy, Gumbel, Laplace, Uniform
 from flambeau.distributions.counts import Binomial, Geometric, Poisson
 from flambeau.distributions.discrete import Bernoulli, Categorical, OneHotCategorical
 from flambeau.distributions.distribution import Distribution, ExponentialFamily
 from flambeau.distributions.gamma import Beta, Dirichlet, Exponential, Gamma
 from flambeau.distributions.multivariate_normal import MultivariateNormal, _mahalanobis
 from flambeau.distributions.normal import HalfNormal, Normal
+from flambeau.distributions.powers import Pareto
 from flambeau.distributions.transformed_distribution import Independent, TransformedDistribution
 from flambeau.distributions.utils import euler_constant, sum_rightmost
 from flambeau.tensor import Tensor

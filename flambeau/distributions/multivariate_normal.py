@@ -150,7 +150,7 @@ class MultivariateNormal(Distribution):
         found = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return t.expand(found, (*self._batch_shape, *self._event_shape))  # type: ignore[no-any-return]
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         drawn = standard_normal(self._extended_shape(sample_shape), self.loc)
         return self.loc + _times_vector(self._unbroadcasted_scale_tril, drawn)  # type: ignore[no-any-return]
 

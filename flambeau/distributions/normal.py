@@ -11,8 +11,8 @@ from typing import Any
 
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import ExponentialFamily
+from flambeau.distributions.element_transforms import AbsTransform, ExpTransform
 from flambeau.distributions.transformed_distribution import TransformedDistribution
-from flambeau.distributions.transforms import AbsTransform, ExpTransform
 from flambeau.distributions.utils import broadcast_all, standard_normal
 from flambeau.distributions.vector_transforms import StickBreakingTransform
 from flambeau.tensor import Size, Tensor
@@ -60,7 +60,7 @@ class Normal(ExponentialFamily):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         return self._expanded(Normal, batch_shape, _instance, "loc", "scale")
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         from flambeau.autograd.grad_mode import no_grad
         from flambeau.random import tensors
 
@@ -68,7 +68,7 @@ class Normal(ExponentialFamily):
         with no_grad():
             return tensors.normal(t.expand(self.loc, shape), t.expand(self.scale, shape))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         eps = standard_normal(self._extended_shape(sample_shape), self.loc)
         return self.loc + eps * self.scale  # type: ignore[no-any-return]
 

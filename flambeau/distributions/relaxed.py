@@ -12,8 +12,8 @@ from typing import Any
 from flambeau.distributions import constraints
 from flambeau.distributions.discrete import Categorical, _Chances
 from flambeau.distributions.distribution import Distribution
+from flambeau.distributions.element_transforms import ExpTransform, SigmoidTransform
 from flambeau.distributions.transformed_distribution import TransformedDistribution
-from flambeau.distributions.transforms import ExpTransform, SigmoidTransform
 from flambeau.distributions.utils import broadcast_all, clamp_probs, uniform_draws
 from flambeau.tensor import Size, Tensor
 from flambeau.tensor import functions as t
@@ -43,7 +43,7 @@ class LogitRelaxedBernoulli(_Chances):
         made._is_by_probs = self._is_by_probs
         return self._expanded(LogitRelaxedBernoulli, batch_shape, made, "probs", "logits")
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         probs = clamp_probs(t.expand(self.probs, shape))
         drawn = clamp_probs(uniform_draws(shape, probs))
@@ -134,7 +134,7 @@ class ExpRelaxedCategorical(Distribution):
         """Shape of what was given."""
         return self._categorical.param_shape
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         drawn = clamp_probs(uniform_draws(shape, self.logits))
         gumbels = -((-(drawn.log())).log())

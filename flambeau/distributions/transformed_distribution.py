@@ -84,14 +84,14 @@ class TransformedDistribution(Distribution):
         """As the base's."""
         return self.base_dist.has_rsample  # type: ignore[no-any-return]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             x = self.base_dist.sample(sample_shape)
             for transform in self.transforms:
                 x = transform(x)
             return x  # type: ignore[no-any-return]
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         x = self.base_dist.rsample(sample_shape)
         for transform in self.transforms:
             x = transform(x)
@@ -194,10 +194,10 @@ class Independent(Distribution):
     def variance(self) -> Tensor:
         return self.base_dist.variance  # type: ignore[no-any-return]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)  # type: ignore[no-any-return]
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape)  # type: ignore[no-any-return]
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -299,7 +299,7 @@ class MixtureSameFamily(Distribution):
         found = self.component_distribution.cdf(t.unsqueeze(x, -1 - self._event_ndims))
         return t.sum(found * self.mixture_distribution.probs, -1)  # type: ignore[no-any-return]
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             sample_len, batch_len = len(sample_shape), len(self.batch_shape)
             at = sample_len + batch_len

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau.distributions import constraints
-from flambeau.distributions.transforms import Transform, _Same
+from flambeau.distributions.element_transforms import _Same
+from flambeau.distributions.transforms import Transform
 from flambeau.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from flambeau.tensor import Size
 from flambeau.tensor import functions as t

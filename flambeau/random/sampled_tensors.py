@@ -70,7 +70,7 @@ def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tens
         raise NotImplementedError(
             helped(
                 "the derivative for '_sample_dirichlet' is not implemented.",
-                fix="draw under torch.no_grad(), or take shares of Gamma(concentration, 1).rsample()",
+                fix="draw under no_grad(), or take shares of Gamma(concentration, 1).rsample()",
             )
         )
     return drawn

@@ -49,6 +49,9 @@ LATE: Final[dict[str, dict[str, str]]] = {
             "triangular_solve",
         )
     },
+    "tensor.public.counting": {
+        name: name for name in ("bincount", "dist", "histc", "histogram")
+    },
     "tensor.public.distinct": {"unique": "unique", "unique_consecutive": "unique_consecutive"},
     "tensor.public.queries": {
         name: name for name in ("allclose", "equal", "is_nonzero", "is_same_size")

@@ -20,7 +20,9 @@ CASES = {
     "Weibull": ["t.tensor([1.0, 2.5]), t.tensor([1.5, 2.5])"],
     "Pareto": ["t.tensor([1.0, 2.5]), t.tensor([2.5, 3.5])"],
     "Kumaraswamy": ["t.tensor([1.0, 2.5]), t.tensor([2.5, 3.5])"],
-    "Gamma": ["t.tensor([0.5, 2.5, 20.0]), t.tensor([2.5, 3.5, 1.0])", "t.tensor([1.0, -1.0]), 1.0"],
+    "Gamma": [
+        "t.tensor([0.5, 2.5, 20.0]), t.tensor([2.5, 3.5, 1.0])", "t.tensor([1.0, -1.0]), 1.0",
+    ],
     "Chi2": ["t.tensor([0.5, 2.5, 20.0])"],
     "Exponential": ["t.tensor([0.5, 2.5, 20.0])"],
     "Dirichlet": ["t.tensor([[0.5, 2.5, 20.0], [1.0, 2.0, 3.0]])"],
@@ -35,7 +37,9 @@ CASES = {
     "OneHotCategorical": ["t.tensor([[0.5, 0.2, 0.3], [1.0, 2.0, 3.0]])"],
     "OneHotCategoricalStraightThrough": ["t.tensor([[0.5, 0.2, 0.3], [1.0, 2.0, 3.0]])"],
     "Multinomial": ["10, t.tensor([[0.5, 0.2, 0.3], [1.0, 2.0, 3.0]])"],
-    "Binomial": ["10, t.tensor([0.5, 0.2, 0.9])", "t.tensor([3.0, 5.0]), None, t.tensor([0.1, -1.0])"],
+    "Binomial": [
+        "10, t.tensor([0.5, 0.2, 0.9])", "t.tensor([3.0, 5.0]), None, t.tensor([0.1, -1.0])",
+    ],
     "Geometric": ["t.tensor([0.5, 0.2, 0.9])"],
     "NegativeBinomial": ["t.tensor([3.0, 5.0, 2.0]), t.tensor([0.5, 0.2, 0.9])"],
     "Poisson": ["t.tensor([3.0, 5.0, 20.0])"],
@@ -74,7 +78,7 @@ def attempt(function):
 
 def gradient(t, name, text, value):
     """Gradient of the summed log probability with respect to the parameters."""
-    given = eval(f"({text},)", {"t": t})  # noqa: S307 - our own table above
+    given = eval(f"({text},)", {"t": t})
     given = [x.clone().requires_grad_() if hasattr(x, "requires_grad") else x for x in given]
     made = getattr(t.distributions, name)(*given, validate_args=False)
     made.log_prob(value).sum().backward()
@@ -87,7 +91,7 @@ def answers(t, name, text):
     arguments = f"({text},)" if text else "()"
 
     def make():
-        return getattr(t.distributions, name)(*eval(arguments, {"t": t}))  # noqa: S307
+        return getattr(t.distributions, name)(*eval(arguments, {"t": t}))
 
     found = {"made": attempt(make)}
     try:

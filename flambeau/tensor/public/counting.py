@@ -1,0 +1,220 @@
+"""Finding places in sorted sequences and counting into bins: searchsorted, histogram, bincount.
+
+Keeps     places by halving steps over all values at once; counts by one accumulating write.
+Touches   functions, creation.
+Not here  distinct values (distinct.py), sorting (ops.indexing.scans)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flambeau.base import dtypes, promotion
+from flambeau.ops.define import not_implemented
+from flambeau.tensor import creation
+from flambeau.tensor import functions as t
+from flambeau.tensor.tensor import Tensor, result_tuple
+
+
+def _places(sequence: Tensor, values: Tensor, right: bool) -> Tensor:
+    """How many elements of each row lie before each value: below it, or at most it if `right`."""
+    size = sequence._layout.shape[-1]
+    found = t.zeros(values._layout.shape, dtype=dtypes.int64)
+    if not size or not values._layout.n_elements:
+        return found  # type: ignore[no-any-return]
+    step = 1 << (size.bit_length() - 1)
+    while step:
+        probe = found + step
+        index = t.clamp(probe - 1, max=size - 1)
+        seen = t.take(sequence, index) if sequence.ndim == 1 else t.gather(sequence, -1, index)
+        after = seen > values if right else seen >= values  # False for NaN: it comes last
+        found = t.where((probe <= size) & ~after, probe, found)
+        step >>= 1
+    return found  # type: ignore[no-any-return]
+
+
+def searchsorted(
+    sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None, sorter: Any = None, out: Any = None,
+) -> Tensor:  # fmt: skip
+    """Where values would have to be put to keep the last dim of a sequence sorted.
+
+    >>> searchsorted(t.arange(4), t.arange(3) + 1)
+    tensor([1, 2, 3])
+    """
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(
+            f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+        )
+    if right and side == "left":
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left "
+            "while right was True"
+        )
+    is_number = not isinstance(input, Tensor)
+    values = creation.tensor(input, dtype=sorted_sequence.dtype) if is_number else input
+    rows, given = sorted_sequence._layout.shape, values._layout.shape
+    if len(rows) != 1 and (len(rows) != len(given) or rows[:-1] != given[:-1]):
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(rows)} and input value tensor {list(given)}"
+        )
+    if values.dtype is not sorted_sequence.dtype:
+        common = promotion.promote_types(values.dtype, sorted_sequence.dtype)
+        values, sorted_sequence = values.to(common), sorted_sequence.to(common)
+    if sorter is not None:
+        sorted_sequence = t.gather(sorted_sequence, -1, sorter)
+    found = _places(sorted_sequence, values, right or side == "right")
+    found = found.to(dtypes.int32) if out_int32 else found
+    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+
+
+def _kind(tensor: Tensor) -> str:
+    from flambeau.ops.define import c_type_name
+
+    return c_type_name(tensor._layout)
+
+
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
+) -> Tensor:
+    """The bucket between sorted boundaries that each value falls into."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(
+            "torch.bucketize(): boundaries tensor must be 1 dimension, but got "
+            f"dim({boundaries.ndim})"
+        )
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number comes, or the sum of its weights.
+
+    >>> bincount(t.arange(3))
+    tensor([1, 1, 1])
+    """
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.dtype.category > 1 or input.dtype is dtypes.bool_:
+        raise not_implemented("bincount_cpu", input.dtype)
+    if input.ndim != 1:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    size = minlength
+    if input.numel():
+        if int(input.min().item()) < 0:
+            raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+        size = max(size, int(input.max().item()) + 1)
+    element = dtypes.int64
+    if weights is not None:
+        element = dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64
+    counts = t.zeros((size,), dtype=element)
+    if not input.numel():
+        return counts  # type: ignore[no-any-return]
+    added = t.ones(input._layout.shape, dtype=element) if weights is None else weights.to(element)
+    return t.scatter_add(counts, 0, input.to(dtypes.int64), added)  # type: ignore[no-any-return]
+
+
+def _range(input: Tensor, low: float, high: float, given: bool, name: str) -> tuple[float, float]:
+    """The outer edges: those given, else the smallest and largest value."""
+    if given:
+        pass
+    elif input.numel():
+        low, high = float(input.min().item()), float(input.max().item())
+    else:
+        low, high = 0.0, 0.0
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"{name} range [{low:g}, {high:g}] is not finite")
+    return low, high
+
+
+def histc(
+    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None
+) -> Tensor:
+    """How many values lie in each of equally wide bins."""
+    if not input.dtype.is_floating_point:
+        raise not_implemented("histogram_cpu", input.dtype)
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    if max < min:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    low, high = _range(input, float(min), float(max), min != max, "torch.histc:")
+    if low == high:
+        low, high = low - 1, high + 1
+    values = input.detach().reshape(-1)
+    inside = (values >= low) & (values <= high)
+    place = ((values - low) / (high - low) * bins).clamp(0, bins - 1).nan_to_num(0)
+    counts = t.zeros((bins,), dtype=input.dtype)
+    made = t.scatter_add(counts, 0, place.to(dtypes.int64), inside.to(input.dtype))
+    return made if out is None else out.copy_(made)  # type: ignore[no-any-return]
+
+
+def histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+    density: bool = False, out: Any = None,
+) -> Any:  # fmt: skip
+    """Counts, or sums of weights, in bins of given edges or of equal width."""
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("histogramdd", input.dtype)
+    edges = _edges(input, bins, range)
+    if weight is not None:
+        if weight.shape != input.shape:
+            raise RuntimeError(
+                "torch.histogramdd(): if weight tensor is provided it should have the same shape "
+                "as the input tensor excluding its innermost dimension, but got input with shape "
+                f"{[input.numel(), 1]} and weight with shape {list(weight.shape)}"
+            )
+        if weight.dtype is not input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd(): if weight tensor is provided, input tensor and weight tensor "
+                f"should have the same dtype, but got input(Float), and weight({_kind(weight)})"
+            )
+    values = input.detach().reshape(-1)
+    n_bins = edges.shape[0] - 1
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    place = (_places(edges, values, right=True) - 1).clamp(0, n_bins - 1)
+    added = inside.to(input.dtype)
+    if weight is not None:
+        added = t.where(inside, weight.detach().reshape(-1), 0.0)
+    counts = t.scatter_add(t.zeros((n_bins,), dtype=input.dtype), 0, place, added)
+    if density:
+        counts = counts / counts.sum() / (edges[1:] - edges[:-1])
+    if out is not None:
+        counts, edges = out[0].copy_(counts), out[1].copy_(edges)
+    return result_tuple("histogram", ("hist", "bin_edges"), (counts, edges))
+
+
+def _edges(input: Tensor, bins: Any, limits: Any) -> Tensor:
+    if isinstance(bins, Tensor):
+        if bins.ndim != 1 or bins.numel() == 0:
+            raise RuntimeError(
+                "torch.histogramdd(): bins tensor should have one dimension, but got "
+                f"{bins.ndim} dimensions in the bins tensor for dimension 0"
+            )
+        if bins.dtype is not input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd(): input tensor and bins tensors should have the same dtype, "
+                f"but got input with dtype {_kind(input)} and bins for dimension 0 with dtype "
+                f"{_kind(bins)}"
+            )
+        return t.clone(bins.detach())  # type: ignore[no-any-return]
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    low, high = (0.0, 1.0) if limits is None else (float(limits[0]), float(limits[1]))
+    if limits is not None and high < low:
+        raise RuntimeError(
+            "torch.histogramdd(): min should not exceed max, but got min "
+            f"{low:g} max {high:g} for dimension 0"
+        )
+    if limits is not None or input.numel():
+        low, high = _range(input, low, high, limits is not None, "torch.histogramdd: dimension 0's")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return t.linspace(low, high, bins + 1, dtype=input.dtype)  # type: ignore[no-any-return]
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """Norm of order p of the difference."""
+    return t.vector_norm(input - other, p)  # type: ignore[no-any-return]
