@@ -7,6 +7,7 @@ Not here  the group itself (group.py)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from flambeau.codegen.vocabulary import Expression
 from flambeau.engine.sizes import Size
@@ -131,7 +132,7 @@ def aligned(
     return (left_splits, right_splits) if len(left) == len(right) else None
 
 
-def named(domain: Sequence[int]) -> str:
+def named(domain: Sequence[Any]) -> str:
     """A domain for people; Sizes of a plan for many sizes stay unnamed.
 
     >>> named([2, 3])

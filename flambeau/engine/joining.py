@@ -232,6 +232,7 @@ def _substitute(
     found = memo.get(body)
     if found is not None:
         return found
+    made: Expression
     if body.word == "load":
         made = loads[body.value]
     elif body.word == "number":

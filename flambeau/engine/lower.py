@@ -116,7 +116,7 @@ class Lowering:
         kept = dtypes.float64 if is_float else dtypes.int64
         return Value("number", (), kept, payload=SizeNumber(made, is_float))
 
-    def full(self, shape: tuple[int, ...], value: float | bool, element: dtype) -> Value:
+    def full(self, shape: tuple[int, ...], value: Any, element: dtype) -> Value:
         """The same constant everywhere."""
         if isinstance(value, Size):
             value = float(value) if value.is_float else int(value)
@@ -394,10 +394,14 @@ class Lowering:
         devices.cpu."""
         if isinstance(maker, str):
             file, _, function = maker.partition(".")
-            maker = getattr(import_module(f"flambeau.devices.cpu.{file}"), function)
+            made: Callable[..., Any] = getattr(
+                import_module(f"flambeau.devices.cpu.{file}"), function
+            )
+        else:
+            made = maker
         self.statements.append(
             Native(
-                maker,
+                made,
                 tuple(_memory(self.memory(value)) for value in reads),
                 tuple(_memory(value) for value in writes),
                 attributes,
