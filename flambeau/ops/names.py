@@ -1,4 +1,4 @@
-"""Where each operator is defined and which names it gets, so that none is imported for that.
+"""Where each operator is defined and which names it gets: none is imported to know.
 
 Made by tests/recorded/record_names.py from the operators themselves; tests/ops/test_names.py
 fails where the two differ.
@@ -203,7 +203,7 @@ INPLACE: Final = frozenset((
     "deg2rad rad2deg copysign cumsum cumprod tril triu scatter scatter_add index_add "
     "index_copy index_fill index_put"
 ).split())  # fmt: skip
-# Operator -> Tensor's methods, where they are not its own name (none if it is internal).
+# Operator -> Tensor's methods, where they are not its own name (none: internal).
 METHODS: Final[dict[str, tuple[str, ...]]] = {
     "outer": ("outer", "ger"),
     "convolution": (),

@@ -31,11 +31,15 @@ _kernels: dict[str, tuple[Kernel, Kernel]] = {}
 
 def kernel(name: str) -> tuple[Kernel, Kernel]:
     """The fill called `name`, for short runs and for long ones."""
-    from flambeau.devices.cpu.jit import compile_functions
-    from flambeau.random.native.catalogue import text_of
+    from flambeau.devices.cpu.jit import LateText, compile_functions
 
-    full_name, text = text_of(name)
-    address = compile_functions({full_name: text})[full_name]
+    def make() -> str:
+        from flambeau.random.native.catalogue import text_of
+
+        return text_of(name, function)
+
+    function = f"random_{name}"
+    address = compile_functions({function: LateText(make, ("random/native",))})[function]
     found = _kernels[name] = (_SHORT(address), _LONG(address))
     return found
 

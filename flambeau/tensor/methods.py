@@ -348,7 +348,9 @@ def _function_method(name: str) -> Callable[[], Any]:
             return function
         made = _with_sizes(function)
         bound = bindings.binding(name)
-        return _named_as(function, callables.view(bound, made, packs=True)) if bound.is_view else made
+        if bound.is_view:
+            return _named_as(function, callables.view(bound, made, packs=True))
+        return made
 
     return make
 

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "flambeau" / "ops" / "names.py"
 
-HEAD = '''"""Where each operator is defined and which names it gets, so that none is imported for that.
+HEAD = '''"""Where each operator is defined and which names it gets: none is imported to know.
 
 Made by tests/recorded/record_names.py from the operators themselves; tests/ops/test_names.py
 fails where the two differ.
@@ -111,7 +111,7 @@ def text(found):
         dictionary("ALIASES", "Further public name -> operator.", aliases),
         plain("INTERNAL", "Operators without a function of their own.", internal),
         plain("INPLACE", "Operators with a form that writes their first operand: name_.", inplace),
-        "# Operator -> Tensor's methods, where they are not its own name (none if it is internal).\n"
+        "# Operator -> Tensor's methods, where they are not its own name (none: internal).\n"
         "METHODS: Final[dict[str, tuple[str, ...]]] = {\n" + other + "}\n\n\n"
         "def methods_of(name: str) -> tuple[str, ...]:\n"
         '    """Tensor\'s methods made from an operator of the table."""\n'

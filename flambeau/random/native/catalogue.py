@@ -66,9 +66,9 @@ for _dtype in ("float32", "float16", "bfloat16"):
     RECIPES[f"normal_blocks_{_dtype}"] = (partial(normal.blocks_small, dtype=_dtype), ())
 
 
-def text_of(name: str) -> tuple[str, str]:
-    """Kernel name and LLVM text of one fill."""
+def text_of(name: str, function: str) -> str:
+    """LLVM text of one fill, as a function of this name."""
     write, functions = RECIPES[name]
     fill = Fill(functions)
     write(fill)
-    return fill.finish(name)
+    return fill.finish(function)

@@ -9,7 +9,6 @@ Not here  the fills (uniform.py and its neighbours), calling them (random/kernel
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import sha256
 
 from flambeau.random.native import layout
 from flambeau.random.native.twister import add_twister
@@ -47,9 +46,7 @@ class Fill:
             self.f.load(kind, self.args, 8 * (first + number)) for number, kind in enumerate(kinds)
         ]
 
-    def finish(self, name: str) -> tuple[str, str]:
-        """Name and text of the kernel; no further line may follow."""
+    def finish(self, name: str) -> str:
+        """Text of the kernel under a name; no further line may follow."""
         self.f.give()
-        text = self.module.text()
-        full_name = f"random_{name}_{sha256(text.encode()).hexdigest()[:16]}"
-        return full_name, text.replace("@ENTRY(", f"@{full_name}(")
+        return self.module.text().replace("@ENTRY(", f"@{name}(")
