@@ -16,6 +16,7 @@ from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, contiguous_strides
 from flambeau.ops.convolution.sizes import (
     check_fits,
+    n_parts,
     reached_sizes,
     repeated,
     three,
@@ -214,8 +215,6 @@ class ConvolutionWeight(Operator):
         element = _computed(image.dtype)
         if 0 in image.shape or 0 in places.shape or 0 in shape:
             return b.full(tuple(shape), 0, element)
-        from flambeau.devices.cpu.convolution.plan import n_parts
-
         parts, _ = n_parts(image.shape[0])
         outputs, channels, *kernel = shape
         rows = groups * channels * prod(kernel)

@@ -7,11 +7,14 @@ Not here  the operators (convolution.py, windows.py)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base.errors import helped
 
 Ints = tuple[int, ...]
+
+# Parts of a batch that gradients of weights are summed in.
+_PARTS: Final = 16
 
 
 def repeated(name: str, given: Any, count: int) -> Ints:
@@ -72,3 +75,13 @@ def three(sizes: Sequence[int], lead: int) -> tuple[int, int, int]:
     """Three spatial numbers, `lead` for dims that are not there."""
     one, two, last = (*(lead,) * (3 - len(sizes)), *sizes)
     return one, two, last
+
+
+def n_parts(images: int) -> tuple[int, int]:
+    """Parts that a batch is summed in, images of each.
+
+    >>> n_parts(33)
+    (11, 3)
+    """
+    each = max(1, -(-images // _PARTS))
+    return -(-images // each), each

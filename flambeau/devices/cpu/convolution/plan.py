@@ -25,6 +25,7 @@ from flambeau.devices.cpu.convolution.weight_text import weight_kernel
 from flambeau.devices.cpu.convolution.windows_text import ConvolutionClass
 from flambeau.devices.cpu.gemm.grid import TILES
 from flambeau.devices.cpu.steps import At, NativePlan, NativeStep
+from flambeau.ops.convolution.sizes import n_parts
 
 Three = tuple[int, int, int]
 Words = dict[str, int | At]
@@ -34,8 +35,6 @@ _COLUMN_BYTES: Final = 192 << 10
 _IMAGE_BYTES: Final = 256 << 10
 # Places of a block of rows where the block shows in the bits.
 _BLOCK_PLACES: Final = 128
-# Parts of a batch that gradients of weights are summed in.
-_PARTS: Final = 16
 # Multiply-adds of a chunk of units.
 _CHUNK_WORK: Final = 500_000
 _LINE: Final = 64
@@ -225,7 +224,8 @@ def transposed(
     size = places.dtype.itemsize
     g = _Geometry(out.shape, places.shape, kernel, stride, dilation, groups, size)
     is_dense = places.strides[2:] == (g.out[1] * g.out[2], g.out[2], 1)
-    steps, places_at, strides, workspace = [], At("read", 0), _bytes(places.strides, size), 0
+    steps: list[NativeStep] = []
+    places_at, strides, workspace = At("read", 0), _bytes(places.strides, size), 0
     if not is_dense:
         steps, places_at, strides, workspace = _copied(places, (0, 0, 0), 0, 0)
     around = [each + 2 * by for each, by in zip(out.shape[2:], padding, strict=True)]
@@ -272,12 +272,6 @@ def transposed(
         transposed_kernel(kind), TRANSPOSED_WORDS, words, n_units, work // n_blocks, scratch
     )
     return NativePlan((*steps, step), workspace)
-
-
-def n_parts(images: int) -> tuple[int, int]:
-    """Parts that a batch is summed in, images of each."""
-    each = max(1, -(-images // _PARTS))
-    return -(-images // each), each
 
 
 def weight_gradient(
