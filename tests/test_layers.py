@@ -35,7 +35,11 @@ DEPENDENCIES = {"llvmlite", "numpy"}
 # file -> package of flambeau[test] that it imports at first use: the oracle tests measure by
 TEST_ONLY = {"codegen/exact_reader/functions.py": "mpmath"}
 # file -> package of an extra that it imports at first use, and names where it is not installed
-EXTRAS = {"linalg/lapack.py": "scipy_openblas32"}
+EXTRAS = {
+    "linalg/lapack.py": "scipy_openblas32",
+    "utils/tensorboard/summary.py": "tensorboard",
+    "utils/tensorboard/writer.py": "tensorboard",
+}
 # The oracle that measures ulps reads formulas with mpmath; only tests import it.
 ORACLE = "codegen/exact_*.py"
 
