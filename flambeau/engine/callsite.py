@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Final
 
 Site = tuple[CodeType, int]
@@ -21,7 +21,7 @@ INTERNAL: dict[CodeType, bool] = {}
 
 def site() -> Site | None:
     """Code and instruction offset of the caller's caller, or of the first frame outside."""
-    frame = _getframe(2)
+    frame: FrameType | None = _getframe(2)
     while frame is not None:
         code = frame.f_code
         internal = INTERNAL.get(code)
@@ -29,7 +29,7 @@ def site() -> Site | None:
             internal = _learn(code)
         if not internal:
             return (code, frame.f_lasti)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None
 
 

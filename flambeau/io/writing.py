@@ -16,7 +16,8 @@ import sys
 import tempfile
 import zipfile
 from collections import OrderedDict
-from typing import Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.devices import Device
 from flambeau.base.dtypes import dtype
@@ -45,10 +46,29 @@ class _StorageReference:
         self.count = count
 
 
-class _Pickler(pickle._Pickler):  # type: ignore[misc]
+if TYPE_CHECKING:
+
+    class _PythonPickler:
+        """What pickle's pickler in Python lets its heirs use; type checkers know only the C one."""
+
+        dispatch: dict[Any, Callable[[Any, Any], None]]
+        memo: dict[int, tuple[int, Any]]
+        write: Callable[[bytes], None]
+
+        def __init__(self, file: Any, protocol: int) -> None: ...
+        def dump(self, obj: Any) -> None: ...
+        def memoize(self, obj: Any) -> None: ...
+        def save(self, obj: Any, save_persistent_id: bool = True) -> None: ...
+        def save_reduce(self, func: Any, args: Any, *rest: Any, **named: Any) -> None: ...
+
+else:
+    _PythonPickler = pickle._Pickler
+
+
+class _Pickler(_PythonPickler):
     """The pure-Python pickler: the C one cannot write names that cannot be imported."""
 
-    dispatch = dict(pickle._Pickler.dispatch)
+    dispatch = dict(_PythonPickler.dispatch)
 
     def __init__(self, file: Any, protocol: int) -> None:
         super().__init__(file, protocol)
@@ -71,7 +91,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[misc]
     def reducer_override(self, obj: Any) -> Any:
         """How flambeau's objects are written: as PyTorch writes its own."""
         if isinstance(obj, Parameter):
-            plain = (obj.data, obj.requires_grad, OrderedDict())
+            plain: tuple[Any, ...] = (obj.data, obj.requires_grad, OrderedDict())
             return (_name("torch._utils", "_rebuild_parameter"), plain)
         if isinstance(obj, Tensor):
             return (_name("torch._utils", "_rebuild_tensor_v2"), self._tensor(obj))
@@ -81,26 +101,28 @@ class _Pickler(pickle._Pickler):  # type: ignore[misc]
             return (_name("torch", "device"), (str(obj),))
         return NotImplemented
 
-    def save(self, obj: Any, save_persistent_id: bool = True) -> Any:
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
         """Dtypes are names; everything else as usual."""
         if isinstance(obj, dtype):
-            return super().save(_name("torch", obj.name), save_persistent_id)
+            super().save(_name("torch", obj.name), save_persistent_id)
+            return
         if isinstance(obj, (Tensor, Size, Device)) and id(obj) not in self.memo:
             function, arguments = self.reducer_override(obj)
-            return self.save_reduce(function, arguments, obj=obj)
-        return super().save(obj, save_persistent_id)
+            self.save_reduce(function, arguments, obj=obj)
+            return
+        super().save(obj, save_persistent_id)
 
-    def save_reduce(self, func: Any, args: Any, *rest: Any, **named: Any) -> Any:
+    def save_reduce(self, func: Any, args: Any, *rest: Any, **named: Any) -> None:
         """As usual, but a name may stand for the function."""
         if not isinstance(func, _Name):
-            return super().save_reduce(func, args, *rest, **named)
+            super().save_reduce(func, args, *rest, **named)
+            return
         obj = named.get("obj")
         self.save(func)
         self.save(args)
         self.write(pickle.REDUCE)
         if obj is not None:
             self.memoize(obj)
-        return None
 
     def _tensor(self, tensor: Tensor) -> tuple[Any, ...]:
         stream.materialize(tensor, "torch.save()")

@@ -52,7 +52,8 @@ class TensorMeta(type):
     """Lets Tensor(2, 3) be torch's old constructor while making an empty one stays cheap."""
 
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
-        if cls.__new__ is not object.__new__:
+        new: Any = cls.__new__
+        if new is not object.__new__:
             return type.__call__(cls, *arguments, **named)
         from flambeau.tensor import creation
 
@@ -148,6 +149,7 @@ def new_tensor(storage: Storage, layout: Layout) -> Tensor:
 
 
 _RESULT_TYPES: dict[str, Any] = {}
+_named_tuple: Any = collections.namedtuple  # of names that are data: no class a checker could know
 
 
 def _result_text(self: Any) -> str:
@@ -159,9 +161,9 @@ def result_tuple(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) ->
     """A named tuple as torch.return_types has it."""
     kind = _RESULT_TYPES.get(name)
     if kind is None:
-        kind = collections.namedtuple(name, fields)  # type: ignore[misc]
+        kind = _named_tuple(name, fields)
         kind.__module__ = "torch.return_types"
-        kind.__repr__ = _result_text  # type: ignore[method-assign,assignment]
+        kind.__repr__ = _result_text
         _RESULT_TYPES[name] = kind
     return kind(*values)
 
