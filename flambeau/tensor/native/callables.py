@@ -18,8 +18,7 @@ from flambeau.base.layout import Layout
 from flambeau.engine.stream import HEAVY_BYTES
 from flambeau.gradients.plan import Plan
 from flambeau.tensor.binding import ABSENT, BINDINGS, Binding
-from flambeau.tensor.native import general_text
-from flambeau.tensor.native.general_text import ROW, SHAPE, WAY
+from flambeau.tensor.native import tables
 from flambeau.tensor.native.library import (
     Library,
     Ways,
@@ -30,8 +29,15 @@ from flambeau.tensor.native.library import (
     specials_address,
     when_made,
 )
-from flambeau.tensor.native.view_text import VIEW_WAY
-from flambeau.tensor.native.record_text import GRADIENT, NO_VALUE, RUN_TIME
+from flambeau.tensor.native.tables import (
+    GRADIENT,
+    NO_VALUE,
+    ROW,
+    RUN_TIME,
+    SHAPE,
+    VIEW_WAY,
+    WAY,
+)
 from flambeau.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -140,10 +146,10 @@ def binary(
 
 _OPTIONAL_KINDS: Final = ("OptionalTensor", "OptionalNumber")
 _ROW_KINDS: Final = {
-    "attribute": general_text.IS_ATTRIBUTE, "Tensors": general_text.IS_SEQUENCE,
-    "Number": general_text.IS_NUMBER, "OptionalNumber": general_text.IS_NUMBER,
-    "Tensor": general_text.IS_TENSOR, "Operand": general_text.IS_TENSOR,
-    "OptionalTensor": general_text.IS_TENSOR,
+    "attribute": tables.IS_ATTRIBUTE, "Tensors": tables.IS_SEQUENCE,
+    "Number": tables.IS_NUMBER, "OptionalNumber": tables.IS_NUMBER,
+    "Tensor": tables.IS_TENSOR, "Operand": tables.IS_TENSOR,
+    "OptionalTensor": tables.IS_TENSOR,
 }  # fmt: skip
 MAX_WAYS: Final = 4096
 
@@ -181,7 +187,7 @@ class GeneralWays:
         layouts = tuple([
             value._layout if isinstance(value, Tensor) else None
             for parameter, value in zip(binding.parameters, call.values, strict=True)
-            if _ROW_KINDS.get(parameter.kind) == general_text.IS_TENSOR
+            if _ROW_KINDS.get(parameter.kind) == tables.IS_TENSOR
         ])  # fmt: skip
         check = _bounds_check(binding, call) if binding.has_bounds else None
         words = (ctypes.c_uint64 * len(WAY))()
@@ -339,14 +345,14 @@ def _general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
     for parameter, value in zip(binding.parameters, values, strict=True):
         kind = type(value)
         row = _ROW_KINDS[parameter.kind]
-        if row == general_text.IS_ATTRIBUTE:
+        if row == tables.IS_ATTRIBUTE:
             if value is not None and kind not in (tuple, int, str, bool, float, dtype):
                 return None
             key += [value, kind]
-        elif row == general_text.IS_SEQUENCE:
+        elif row == tables.IS_SEQUENCE:
             key += [tuple([each._layout for each in value]), None]
         elif isinstance(value, Tensor):
-            if row != general_text.IS_TENSOR:
+            if row != tables.IS_TENSOR:
                 return None
             key += [value._layout, None]
         elif value is None:
@@ -368,7 +374,7 @@ def general(binding: Binding, function: Function) -> Function:
     operator, parameters = binding.operator, binding.parameters
     if native is None or binding.is_view or operator.updates:
         return function
-    if operator.returns or len(parameters) > general_text.MAXIMUM_PARAMETERS - 2:
+    if operator.returns or len(parameters) > tables.MAXIMUM_PARAMETERS - 2:
         return function
     if any(parameter.kind not in _ROW_KINDS for parameter in parameters):
         return function
@@ -392,7 +398,7 @@ def general(binding: Binding, function: Function) -> Function:
 def _shape(native: Library, binding: Binding, packs: bool = False) -> int:
     """Words that tell native code an operator's parameters."""
     rows = len(binding.parameters)
-    row_words = general_text.ROW_BYTES // 8
+    row_words = tables.ROW_BYTES // 8
     words = native._words(len(SHAPE) - 1 + rows * row_words)
     words[SHAPE["count"] // 8] = rows
     words[SHAPE["positional"] // 8] = binding.n_positional

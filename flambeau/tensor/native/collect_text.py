@@ -6,15 +6,19 @@ Not here  calling vjp and handing on what it returns (walk_text.py)."""
 
 from __future__ import annotations
 
-from typing import Final
-
-from flambeau.tensor.native.tables import TABLE, Offsets, new_object, words
+from flambeau.tensor.native.tables import (
+    ATTRIBUTE,
+    GRAD,
+    LAYOUT,
+    LAYOUTS,
+    PROGRAM,
+    SAVED,
+    SEQUENCE_NEEDS,
+    TABLE,
+    Offsets,
+    new_object,
+)
 from flambeau.tensor.native.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
-
-# A plan's program: what vjp gets after `t`, as (kind, key) pairs behind these words.
-PROGRAM: Final = words("count positions vjp functions pairs")  # positions 0: a sequence's
-MAXIMUM_ARGUMENTS: Final = 12
-GRAD, SAVED, ATTRIBUTE, LAYOUT, NEEDS, LAYOUTS, SEQUENCE_NEEDS = range(7)
 
 
 def unpack_text(o: Offsets) -> str:

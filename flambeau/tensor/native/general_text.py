@@ -20,25 +20,24 @@ from flambeau.tensor.native.record_text import (
 )
 from flambeau.tensor.native.tables import (
     CALLABLE,
+    IS_ATTRIBUTE,
+    IS_SEQUENCE,
+    IS_TENSOR,
     MAXIMUM_PARAMETERS,
     NO_VALUE,
+    ROW,
+    ROW_BYTES,
+    SHAPE,
     TABLE,
+    WAY,
     Offsets,
     new_object,
-    words,
 )
 from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
 __all__ = ["MAXIMUM_PARAMETERS", "attach_any_text", "build_node", "general_text"]
 
-# How an operator's parameters are laid out: counts, then a row of words a parameter.
-SHAPE: Final = words("count positional packs rows")
-ROW: Final = words("kind default name specials optional")
-ROW_BYTES: Final = 40
 MAXIMUM_TENSORS: Final = 64
-IS_ATTRIBUTE, IS_TENSOR, IS_NUMBER, IS_SEQUENCE = range(4)
-# A way: what a key leads to.
-WAY: Final = words("signature layout attributes layouts check flags")
 
 
 class Arguments:

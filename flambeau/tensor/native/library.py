@@ -35,9 +35,9 @@ from flambeau.gradients.plan import (
 )
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
-from flambeau.tensor.native import walk_text
+from flambeau.tensor.native import tables
 from flambeau.tensor.native.layout import UnknownLayout, check_build, offsets_of
-from flambeau.tensor.native.record_text import (
+from flambeau.tensor.native.tables import (
     CACHE_BITS,
     CALLABLE,
     CODE_BITS,
@@ -46,11 +46,11 @@ from flambeau.tensor.native.record_text import (
     GOLDEN,
     NO_VALUE,
     PROBES,
+    PROGRAM,
     SITE_BITS,
     TABLE,
     VALUE_MASK,
 )
-from flambeau.tensor.native.walk_text import PROGRAM
 from flambeau.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ class Library:
         values: dict[str, Any] = {
             "tensor": Tensor, "storage": Storage, "place": Place, "node": OperatorNode,
             "local": LOCAL, "zero": 0, "empty": (), "stream": "stream", "touch": "touch",
-            "versions": "_versions", "rebased": "_rebased", "version": "version", "learn": self._learn,
+            "versions": "_versions", "rebased": "_rebased", "version": "version",
+            "learn": self._learn,
             "late": _run_late, "special": SPECIAL, "sequence": graph.next_sequence.__self__,
             "dtype": dtype, "creation": "_creation", "dim": "dim", "index": "index",
              "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
@@ -155,10 +156,10 @@ class Library:
             return 0
         if plan.has_sequences and not plan.joins:
             return 0
-        kinds = {GRAD: walk_text.GRAD, SAVED: walk_text.SAVED, ATTRIBUTE: walk_text.ATTRIBUTE,
-                 LAYOUT: walk_text.LAYOUT, NEEDS: walk_text.NEEDS}  # fmt: skip
+        kinds = {GRAD: tables.GRAD, SAVED: tables.SAVED, ATTRIBUTE: tables.ATTRIBUTE,
+                 LAYOUT: tables.LAYOUT, NEEDS: tables.NEEDS}  # fmt: skip
         if plan.joins:
-            kinds |= {LAYOUT: walk_text.LAYOUTS, NEEDS: walk_text.SEQUENCE_NEEDS}
+            kinds |= {LAYOUT: tables.LAYOUTS, NEEDS: tables.SEQUENCE_NEEDS}
         pairs: list[int] = []
         for kind, key in plan.fetch:
             if kind not in kinds or (kind == LAYOUT and key not in plan.positions):
@@ -168,7 +169,7 @@ class Library:
             elif kind == LAYOUT:
                 key = plan.positions.index(key)
             pairs += [kinds[kind], key]
-        if len(plan.fetch) >= walk_text.MAXIMUM_ARGUMENTS:
+        if len(plan.fetch) >= tables.MAXIMUM_ARGUMENTS:
             return 0
         program = self._words(len(PROGRAM) + len(pairs))
         values = {

@@ -8,9 +8,10 @@ Not here  what fills them (library.py, callables.py)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from flambeau.tensor.native.writer import Writer
+if TYPE_CHECKING:
+    from flambeau.tensor.native.writer import Writer
 
 Offsets = Mapping[str, int]
 
@@ -41,6 +42,19 @@ GRADIENT: Final = 2
 NO_VALUE: Final = 0
 MAXIMUM_PARAMETERS: Final = 16
 VALUE_MASK: Final = 0x5A5A5A5A5A5A5A5A  # keeps the bits of 0.0 apart from NO_VALUE
+
+# How an operator's parameters are laid out: counts, then a row of words a parameter.
+SHAPE: Final = words("count positional packs rows")
+ROW: Final = words("kind default name specials optional")
+ROW_BYTES: Final = 40
+IS_ATTRIBUTE, IS_TENSOR, IS_NUMBER, IS_SEQUENCE = range(4)
+# What a key leads to: a way of an operator with any parameters, of a view.
+WAY: Final = words("signature layout attributes layouts check flags")
+VIEW_WAY: Final = words("layout offset attributes layouts")
+# A plan's program: what vjp gets after `t`, as (kind, key) pairs behind these words.
+PROGRAM: Final = words("count positions vjp functions pairs")  # positions 0: a sequence's
+MAXIMUM_ARGUMENTS: Final = 12
+GRAD, SAVED, ATTRIBUTE, LAYOUT, NEEDS, LAYOUTS, SEQUENCE_NEEDS = range(7)
 
 
 def hashed(w: Writer, value: str, bits: int) -> str:

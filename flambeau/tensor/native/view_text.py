@@ -7,16 +7,13 @@ Not here  layouts of views (base/view_rules.py)."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from flambeau.tensor.native.general_text import Arguments, arrange, read
 from flambeau.tensor.native.loops import item
 from flambeau.tensor.native.record_text import hand_over
-from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, new_object, words
+from flambeau.tensor.native.tables import CALLABLE, TABLE, VIEW_WAY, Offsets, new_object
 from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
 # What a key of a view leads to.
-VIEW_WAY: Final = words("layout offset attributes layouts")
 
 
 def make_view_text(o: Offsets) -> str:

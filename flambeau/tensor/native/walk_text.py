@@ -12,27 +12,24 @@ from __future__ import annotations
 from typing import Final
 
 from flambeau.tensor.native.collect_text import (
-    ATTRIBUTE,
-    GRAD,
-    LAYOUT,
-    LAYOUTS,
-    MAXIMUM_ARGUMENTS,
-    NEEDS,
-    PROGRAM,
-    SAVED,
-    SEQUENCE_NEEDS,
     arguments_text,
     drop_text,
     needs_text,
     unpack_text,
 )
-from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, words
+from flambeau.tensor.native.tables import (
+    CALLABLE,
+    MAXIMUM_ARGUMENTS,
+    PROGRAM,
+    TABLE,
+    Offsets,
+    words,
+)
 from flambeau.tensor.native.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
 
 __all__ = [
-    "ATTRIBUTE", "GRAD", "LAYOUT", "LAYOUTS", "MAXIMUM_ARGUMENTS", "NEEDS", "PROGRAM", "SAVED",
-    "SEQUENCE_NEEDS", "arguments_text", "discover_text", "drop_text", "hand_on_text", "leaf_text",
-    "needs_text", "unpack_text", "walk_text",
+    "arguments_text", "discover_text", "drop_text", "hand_on_text", "leaf_text", "needs_text",
+    "unpack_text", "walk_text",
 ]  # fmt: skip
 
 # Arguments of the walk.
