@@ -12,7 +12,7 @@ from typing import Any
 from flambeau.engine import callsite, external, stream
 from flambeau.engine.signature import Signature
 from flambeau.gradients import saved
-from flambeau.tensor.binding import Binding, binding
+from flambeau.tensor.binding import Binding, binding, new_table, remember
 
 
 class ListUpdate:
@@ -23,7 +23,7 @@ class ListUpdate:
         kinds = [parameter.kind for parameter in self.binding.parameters]
         self.n_lists = kinds.count("Tensors")
         self.rest = self.binding.parameters[self.n_lists :]
-        self.signatures: dict[tuple[Any, ...], Signature] = {}
+        self.signatures = new_table()
 
     def __call__(self, lists: tuple[list[Any], ...], **named: Any) -> None:
         """Record the update; tensors of the lists named in the operator's `updates` are written."""
@@ -43,7 +43,7 @@ class ListUpdate:
         found = self.signatures.get(tuple(key))
         if found is None:
             found = self._learnt(lists, values)
-            self.signatures[tuple(key)] = found
+            remember(self.signatures, tuple(key), found)
         self._record(found, [each for one in lists for each in one], tuple(numbers))
 
     def _learnt(self, lists: tuple[list[Any], ...], values: list[Any]) -> Signature:

@@ -29,9 +29,31 @@ from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 NUMPY_NAMES: Final = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
 }  # fmt: skip
+# In all tables together; each is 2 to 4 KB with what it was lowered to.
 MAX_SIGNATURES: Final = 20_000
 ABSENT: Final = object()
 _INTEGERS: Final = range(-(2**63), 2**63)
+
+
+_TABLES: Final[list[dict[Any, Signature]]] = []
+_remembered: Final = [0]
+
+
+def new_table() -> dict[Any, Signature]:
+    """A table of signatures by keys of calls, under the bound of all."""
+    made: dict[Any, Signature] = {}
+    _TABLES.append(made)
+    return made
+
+
+def remember(table: dict[Any, Signature], key: Any, signature: Signature) -> None:
+    """Put a signature into a table; where there are too many in all, they begin anew."""
+    if _remembered[0] >= MAX_SIGNATURES:
+        for each in _TABLES:
+            each.clear()
+        _remembered[0] = 0
+    table[key] = signature
+    _remembered[0] += 1
 
 
 class Parameter:
@@ -51,7 +73,7 @@ class Parameter:
 
 def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
     """The public signature, read off infer, formula or view."""
-    kind = type(operator)
+    kind: Any = type(operator)
     if isinstance(operator, Elementwise) and kind.infer is Elementwise.infer:
         function, skipped = kind.formula, 2
     elif isinstance(operator, ViewOperator):
@@ -103,7 +125,7 @@ class Binding:
         self.parameters = parameters_of(operator)
         self.positions = {p.name: n for n, p in enumerate(self.parameters)}
         self.n_positional = sum(not p.is_keyword for p in self.parameters)
-        self.signatures: dict[tuple[Any, ...], Signature] = {}
+        self.signatures: dict[Any, Signature] = new_table()
         self.is_view = isinstance(operator, ViewOperator)
         self.has_bounds = type(operator).bounds is not Operator.bounds
         self._plan: Any = None
@@ -289,9 +311,7 @@ class Binding:
         )  # fmt: skip
         for layout in outcome.outputs:
             check_size(layout)
-        if len(self.signatures) >= MAX_SIGNATURES:
-            self.signatures.clear()
-        self.signatures[call.key] = made
+        remember(self.signatures, call.key, made)
         return made
 
     def _targets(self, call: Call) -> tuple[int, ...]:

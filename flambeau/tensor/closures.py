@@ -16,7 +16,7 @@ from flambeau.engine import callsite, run
 from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import HEAVY_BYTES, LOCAL
-from flambeau.tensor.binding import ABSENT, Binding
+from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
 from flambeau.tensor.tensor import Tensor, empty_tensor
 
@@ -45,7 +45,7 @@ def _plain(binding: Binding, arguments: tuple[Any, ...]) -> Signature | None:
 
 def unary(binding: Binding) -> Callable[..., Any]:
     """Function of one tensor; further arguments take the general path."""
-    signatures: dict[Any, Signature] = {}
+    signatures = new_table()
     differentiable = binding.operator.differentiable
 
     def function(input: Any, *rest: Any, **named: Any) -> Any:
@@ -57,7 +57,8 @@ def unary(binding: Binding) -> Callable[..., Any]:
             found = _plain(binding, (input,))
             if found is None or found.number_format:
                 return binding(input)
-            signature = signatures[input._layout] = found
+            signature = found
+            remember(signatures, input._layout, found)
         local = LOCAL.stream
         segment = local.segment
         records = segment.records
@@ -95,7 +96,7 @@ def unary(binding: Binding) -> Callable[..., Any]:
 
 def binary(binding: Binding) -> Callable[..., Any]:
     """Function of a tensor and a tensor or number; other calls take the general path."""
-    signatures: dict[Any, Signature] = {}
+    signatures = new_table()
     operator = _two_operands(binding, signatures, is_operator=False)
 
     def function(*arguments: Any, **named: Any) -> Any:
@@ -108,7 +109,7 @@ def binary(binding: Binding) -> Callable[..., Any]:
 
 def binary_operator(binding: Binding) -> Callable[[Any, Any], Any]:
     """One of Python's operators: returns NotImplemented for what it does not know."""
-    signatures: dict[Any, Signature] = {}
+    signatures = new_table()
     function = _two_operands(binding, signatures, is_operator=True)
     return callables.binary(binding, function, signatures, _extra(binding))
 
@@ -131,7 +132,7 @@ def _two_operands(
         is_number = type(other) in (int, float)
         if signature is None or key is None or len(signature.number_format) > is_number:
             return None
-        signatures[key] = signature
+        remember(signatures, key, signature)
         return signature
 
     def surprise(input: Any, other: Any, key: Any) -> Any:

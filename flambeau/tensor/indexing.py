@@ -23,7 +23,7 @@ from flambeau.engine.view import UNPLACED
 from flambeau.engine.view import View as EngineView
 from flambeau.gradients import record as gradient_record
 from flambeau.tensor import functions
-from flambeau.tensor.binding import binding
+from flambeau.tensor.binding import binding, remember
 from flambeau.tensor.public import index_keys, number_rules
 from flambeau.tensor.tensor import Tensor, new_tensor
 
@@ -360,7 +360,7 @@ def _write_signature(seen: Layout, value: Any, is_number: bool) -> Any:
     signature = bound.signatures.get(key)
     if signature is None:
         signature = inplace._inplace_signature(bound, call, seen)
-        bound.signatures[key] = signature
+        remember(bound.signatures, key, signature)
     return signature
 
 

@@ -16,7 +16,7 @@ from flambeau.base.promotion import SCALAR_TYPE_NAMES
 from flambeau.engine import callsite, external, stream
 from flambeau.engine.signature import Signature, number_formats
 from flambeau.gradients import record as gradient_record
-from flambeau.tensor.binding import Binding, Call
+from flambeau.tensor.binding import Binding, Call, remember
 from flambeau.tensor.tensor import Tensor
 
 OVERLAP_INTERNAL = (
@@ -39,7 +39,7 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
     signature = binding.signatures.get(key)
     if signature is None:
         signature = _inplace_signature(binding, call, target._layout)
-        binding.signatures[key] = signature
+        remember(binding.signatures, key, signature)
     check_overlap(target, call.tensors[1:], binding.name)
     if binding.has_bounds:
         binding.check_bounds(call)
@@ -197,7 +197,11 @@ def call_out(
         tuple(range(count, count + len(outs))), number_formats([type(n) for n in call.numbers]),
     )  # fmt: skip
     key = ("out", *call.key, *[each._layout for each in outs])
-    signature = binding.signatures.setdefault(key, signature)
+    known = binding.signatures.get(key)
+    if known is None:
+        remember(binding.signatures, key, signature)
+    else:
+        signature = known
     for each in outs:
         check_overlap(each, call.tensors, binding.name)
     if binding.has_bounds:
