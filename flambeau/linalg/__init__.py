@@ -28,10 +28,11 @@ _FILES: dict[str, tuple[str, ...]] = {
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
+    found: Any
     if name == "LinAlgError":
-        from flambeau.linalg.lapack import _LinAlgError as found
+        found = import_module("flambeau.linalg.lapack")._LinAlgError
     elif name == "matmul":
-        from flambeau.tensor.functions import matmul as found
+        found = import_module("flambeau.tensor.functions").matmul
     elif name in _WHERE:
         found = getattr(import_module(f"flambeau.linalg.{_WHERE[name]}"), name)
     else:

@@ -66,7 +66,7 @@ class LinalgInvEx(Function):
         return -turned.matmul(grad).matmul(turned), None
 
 
-def inv_ex(A: Any, *, check_errors: bool = False) -> Any:  # noqa: N803 - torch's name
+def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
     """The inverse and, for each matrix, 0 or the number of a zero pivot."""
     made, infos = _inverted(A, check_errors)
     return result_tuple("linalg_inv_ex", ("inverse", "info"), (made, info_of(infos, A)))
@@ -82,7 +82,7 @@ def _inverted(matrices: Any, check_errors: bool) -> tuple[Any, list[int]]:
     return made, infos
 
 
-def inv(A: Any) -> Any:  # noqa: N803
+def inv(A: Any) -> Any:
     """The inverse of square matrices."""
     return _inverted(A, True)[0]
 
@@ -131,7 +131,7 @@ def _cofactors(matrices: Any) -> Any:
     return sign[..., None, None] * scaled.matmul(right)
 
 
-def det(A: Any) -> Any:  # noqa: N803
+def det(A: Any) -> Any:
     """Determinants of square matrices."""
     checks.square("linalg.det", A)
     checks.floating("linalg.det", A)
@@ -156,7 +156,7 @@ class LinalgSlogdet(Function):
         return grad[..., None, None] * inv(matrices).mT
 
 
-def slogdet(A: Any) -> Any:  # noqa: N803
+def slogdet(A: Any) -> Any:
     """Sign and logarithm of the absolute value of determinants."""
     checks.square("linalg.slogdet", A)
     checks.floating("linalg.slogdet", A)
@@ -222,7 +222,7 @@ def old_cholesky(input: Any, upper: bool = False) -> Any:
 
 
 def solve_ex(
-    A: Any, B: Any, *, left: bool = True, check_errors: bool = False  # noqa: N803
+    A: Any, B: Any, *, left: bool = True, check_errors: bool = False
 ) -> Any:
     """The solution of A X = B and, for each matrix, 0 or the number of a zero pivot."""
     name = "linalg.solve"
@@ -264,7 +264,7 @@ def t_broadcast(one: Any, other: Any) -> tuple[int, ...]:
     return tuple(broadcast_shapes(tuple(one), tuple(other)))
 
 
-def solve(A: Any, B: Any, *, left: bool = True) -> Any:  # noqa: N803
+def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     """X of A X = B; left=False: of X A = B."""
     return solve_ex(A, B, left=left, check_errors=True)[0]
 
@@ -295,7 +295,7 @@ class LinalgSolveEx(Function):
 
 
 def solve_triangular(
-    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False,  # noqa: N803
+    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """X of A X = B for triangular matrices; left=False: of X A = B."""
@@ -352,7 +352,7 @@ class LinalgSolveTriangular(Function):
 
 
 def triangular_solve(
-    b: Any, A: Any, upper: bool = True, transpose: bool = False,  # noqa: N803
+    b: Any, A: Any, upper: bool = True, transpose: bool = False,
     unitriangular: bool = False,
 ) -> Any:  # fmt: skip
     """torch.triangular_solve: the old order of arguments."""
@@ -385,7 +385,7 @@ class CholeskySolve(Function):
         return into_right, -into_factor, None
 
 
-def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Any:  # noqa: N803
+def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Any:
     """X of A X = B from the Cholesky factor of A."""
     if B.dim() < 2:
         raise RuntimeError(f"b should have at least 2 dimensions, but has {B.dim()} dimensions")
@@ -423,7 +423,7 @@ class CholeskyInverse(Function):
         return -(factor.matmul(inner) if ctx.upper else inner.matmul(factor)), None
 
 
-def cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
+def cholesky_inverse(L: Any, upper: bool = False) -> Any:
     """The inverse of A from its Cholesky factor."""
     checks.square("cholesky_inverse", L)
     checks.floating("cholesky_inverse", L)
@@ -455,7 +455,7 @@ class LinalgLuFactorEx(Function):
         return permutation.matmul(made), None
 
 
-def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:  # noqa: N803
+def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """lu_factor, and where U has a zero."""
     checks.matrices("torch.lu_factor", A)
     checks.floating("torch.lu_factor", A)
@@ -470,17 +470,17 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> A
     )
 
 
-def lu_factor(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
+def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     """L and U of A = P L U in one matrix, and the pivots."""
     factor, pivots, _ = lu_factor_ex(A, pivot=pivot, check_errors=True)
     return result_tuple("linalg_lu_factor", ("LU", "pivots"), (factor, pivots))
 
 
 def lu_unpack(
-    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True  # noqa: N803
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
     """P, L and U from what lu_factor returns."""
-    *batch, rows, width = LU_data.shape
+    rows, width = LU_data.shape[-2:]
     size = min(rows, width)
     lower = t.tril(LU_data[..., :size], -1) + t.eye(rows, size, dtype=LU_data.dtype)
     upper = t.triu(LU_data[..., :size, :])
@@ -504,14 +504,14 @@ def _permutation(pivots: Any, rows: int, like: Any) -> Any:
     return eye.index_select(0, index.reshape(-1)).reshape(-1, rows, rows).mT.reshape(shape)
 
 
-def lu(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
+def lu(A: Any, *, pivot: bool = True) -> Any:
     """P, L and U of A = P L U."""
     factor, pivots, _ = lu_factor_ex(A, pivot=pivot)
     return result_tuple("linalg_lu", ("P", "L", "U"), tuple(lu_unpack(factor, pivots)))
 
 
 def lu_solve(
-    LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False  # noqa: N803
+    LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False
 ) -> Any:
     """X of A X = B from what lu_factor returns."""
     permutation, lower, upper = lu_unpack(LU, pivots)
@@ -525,12 +525,12 @@ def lu_solve(
     return solve_triangular(upper, half, upper=True)
 
 
-def old_lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:  # noqa: N803
+def old_lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """torch.lu_solve: the old order of arguments."""
     return lu_solve(LU_data, LU_pivots, b)
 
 
-def old_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803
+def old_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     """torch.lu: factors in one, pivots, and infos where asked."""
     factor, pivots, info = lu_factor_ex(A, pivot=pivot)
     return (factor, pivots, info) if get_infos else (factor, pivots)
@@ -598,7 +598,7 @@ def _qr_backward(basis: Any, upper: Any, into_basis: Any, into_upper: Any) -> An
     return solve_triangular(upper.mT, whole, upper=False, left=False)
 
 
-def qr(A: Any, mode: str = "reduced") -> Any:  # noqa: N803
+def qr(A: Any, mode: str = "reduced") -> Any:
     """Q and R of A = Q R."""
     checks.matrices("linalg.qr", A)
     checks.floating("linalg.qr", A)

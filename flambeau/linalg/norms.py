@@ -15,7 +15,7 @@ _INFINITY = float("inf")
 
 
 def vector_norm(
-    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,  # noqa: A002
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """Norms of vectors: the elements along `dim`, or all of them."""
@@ -24,7 +24,7 @@ def vector_norm(
 
 
 def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,  # noqa: A002, N803
+    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,
     dtype: Any = None, out: Any = None,
 ) -> Any:  # fmt: skip
     """Norms of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2."""
@@ -42,7 +42,7 @@ def matrix_norm(
     return made if out is None else out.copy_(made)
 
 
-def _matrix_norm(given: Any, ord: Any, first: int, second: int, keepdim: bool) -> Any:  # noqa: A002
+def _matrix_norm(given: Any, ord: Any, first: int, second: int, keepdim: bool) -> Any:
     if ord == "fro":
         return t.vector_norm(given, 2, (first, second), keepdim)
     if ord != "nuc" and (isinstance(ord, str) or abs(ord) not in (1, 2, _INFINITY)):
@@ -65,7 +65,7 @@ def _matrix_norm(given: Any, ord: Any, first: int, second: int, keepdim: bool) -
 
 
 def norm(
-    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,  # noqa: A002, N803
+    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """Norms of vectors or matrices, as ord and dim say."""
@@ -86,7 +86,7 @@ def norm(
     return vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
 
 
-def cond(A: Any, p: Any = None) -> Any:  # noqa: N803
+def cond(A: Any, p: Any = None) -> Any:
     """How much solving with matrices may enlarge errors."""
     checks.matrices("linalg.cond", A)
     checks.floating("linalg.cond", A)

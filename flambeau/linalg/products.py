@@ -13,13 +13,13 @@ from flambeau.linalg import checks
 from flambeau.tensor import functions as t
 
 
-def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:  # noqa: N803
+def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
     """A multiplied n times by itself; of the inverse where n is negative."""
     checks.square("linalg.matrix_power", A)
     if n < 0:
         from flambeau.linalg.factors import inv
 
-        A, n = inv(A), -n  # noqa: N806
+        A, n = inv(A), -n
     made = None
     square = A
     while n:
@@ -37,7 +37,7 @@ def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:  # noqa: N803
 def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     """The product of several matrices in the order that takes the fewest multiplications."""
     if len(tensors) < 2:
-        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " f"{len(tensors)}")
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     first, last = tensors[0], tensors[-1]
     for place, each in enumerate(tensors):
         allowed = (1, 2) if place in (0, len(tensors) - 1) else (2,)
@@ -128,12 +128,12 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     return made if out is None else out.copy_(made)
 
 
-def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Diagonals of matrices, a view."""
     return A.diagonal(offset, dim1, dim2)
 
 
-def vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803
+def vander(x: Any, *, N: int | None = None) -> Any:
     """Powers 0 to N - 1 of each element."""
     count = x.shape[-1] if N is None else N
     powers = [t.ones_like(x)]
@@ -142,7 +142,7 @@ def vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803
     return t.stack(powers[:count], -1)
 
 
-def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:  # noqa: N803
+def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
     """X of tensordot(A, X) = B."""
     from flambeau.linalg.factors import solve
 
@@ -158,7 +158,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:  #
     return made if out is None else out.copy_(made)
 
 
-def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:  # noqa: N803
+def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of tensordot(A, ., ind)."""
     from flambeau.linalg.factors import inv
 
@@ -174,7 +174,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:  # noqa: N803
     return made if out is None else out.copy_(made)
 
 
-def matrix_exp(A: Any) -> Any:  # noqa: N803
+def matrix_exp(A: Any) -> Any:
     """e to the power of square matrices: Taylor's series of a halved matrix, squared back."""
     checks.square("linalg.matrix_exp", A)
     checks.floating("linalg.matrix_exp", A)

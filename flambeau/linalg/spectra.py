@@ -74,7 +74,7 @@ def _skew(inner: Any) -> Any:
     return inner - inner.mT
 
 
-def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> Any:  # noqa: N803
+def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> Any:
     """U, S and V^T of A = U diag(S) V^T."""
     _check_svd("linalg.svd", A, driver)
     made = LinalgSvd.apply(A, full_matrices, "linalg.svd")
@@ -89,7 +89,7 @@ def _check_svd(name: str, given: Any, driver: Any) -> None:
                            "with cuSOLVER backend.")  # fmt: skip
 
 
-def svdvals(A: Any, *, driver: Any = None) -> Any:  # noqa: N803
+def svdvals(A: Any, *, driver: Any = None) -> Any:
     """Singular values, the largest first."""
     _check_svd("linalg.svdvals", A, driver)
     return LinalgSvd.apply(A, False, "linalg.svd")[1]
@@ -136,7 +136,7 @@ def _eigh_one(element: Any, part: str, size: int, at: Any, to: Any) -> int:
     )  # fmt: skip
 
 
-def eigh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
+def eigh(A: Any, UPLO: str = "L") -> Any:
     """Eigenvalues, the smallest first, and eigenvectors of symmetric matrices."""
     return result_tuple("linalg_eigh", ("eigenvalues", "eigenvectors"), _eigh("eigh", A, UPLO))
 
@@ -151,17 +151,17 @@ def _eigh(name: str, given: Any, part: str) -> Any:
     return LinalgEigh.apply(given, part.upper())
 
 
-def eigvalsh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
+def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     """Eigenvalues of symmetric matrices, the smallest first."""
     return _eigh("eigvalsh", A, UPLO)[0]
 
 
-def eig(A: Any) -> Any:  # noqa: N803
+def eig(A: Any) -> Any:
     """Eigenvalues and vectors of square matrices, complex."""
     return result_tuple("linalg_eig", ("eigenvalues", "eigenvectors"), _eig("linalg.eig", A))
 
 
-def eigvals(A: Any) -> Any:  # noqa: N803
+def eigvals(A: Any) -> Any:
     """Eigenvalues of square matrices, complex."""
     return _eig("linalg.eigvals", A)[0]
 
@@ -215,7 +215,7 @@ def _complex_row(row: list[float], imaginary: list[float]) -> list[complex]:
 def _tolerance(values: Any, shape: Any, atol: Any, rtol: Any) -> Any:
     """What counts as zero beside the largest value."""
     if rtol is None:
-        given = atol is not None and bool((t.gt(atol, 0) if hasattr(atol, "shape") else atol > 0))
+        given = atol is not None and bool(t.gt(atol, 0) if hasattr(atol, "shape") else atol > 0)
         epsilon = 2.0**-23 if values.dtype is dtypes.float32 else 2.0**-52
         rtol = 0.0 if given else epsilon * max(shape[-2:])
     largest = values.amax(-1, keepdim=True)
@@ -265,7 +265,7 @@ def pinv_backward(grad: Any, made: Any, matrices: Any) -> Any:
 
 
 def pinv(
-    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None,  # noqa: N803
+    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None,
     rtol: Any = None,
 ) -> Any:  # fmt: skip
     """The pseudoinverse of matrices."""
@@ -282,7 +282,7 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
 
 
 def matrix_rank(
-    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,  # noqa: N803
+    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
     rtol: Any = None,
 ) -> Any:  # fmt: skip
     """How many singular values are not zero."""

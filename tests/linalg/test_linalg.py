@@ -73,7 +73,7 @@ CASES = {
     "inverse": (torch.linalg.inv, (3, 3)),
     "det": (torch.linalg.det, (3, 3)),
     "slogdet": (lambda a: torch.linalg.slogdet(a)[1], (2, 3, 3)),
-    "cholesky": (lambda a: torch.linalg.cholesky(a @ a.mT + 4 * torch.eye(3, dtype=DOUBLE)), (3, 3)),
+    "cholesky": (lambda a: torch.linalg.cholesky(a @ a.mT + positive(3)), (3, 3)),
     "eigvalsh": (lambda a: torch.linalg.eigvalsh(a + a.mT), (3, 3)),
     "svdvals": (torch.linalg.svdvals, (3, 2)),
     "pinv": (torch.linalg.pinv, (4, 3)),

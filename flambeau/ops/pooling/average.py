@@ -7,14 +7,14 @@ Not here  kernels (devices/cpu/pooling), pools of one dim (nn/functions/pooling.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
 from flambeau.base.layout import contiguous
 from flambeau.ops.define import Inferred, Operator, Sizes, Tensor, not_implemented, operator
 from flambeau.ops.pooling.largest import as_planes, computed
 from flambeau.ops.pooling.sizes import adaptive_sizes, pooled
-
 
 _FLOATING = (dtypes.float32, dtypes.float64)
 # Windows of two by two, side by side, for samples.
@@ -55,7 +55,9 @@ class AvgPool(MeanOfWindows):
     """Means of windows of one size."""
 
     kernel = "avg_pool2d"  # torch's name of its kernel, and what it is there for
-    dtypes = (*_FLOATING, dtypes.int64, dtypes.float16, dtypes.bfloat16)
+    dtypes: ClassVar[tuple[dtype, ...]] = (
+        *_FLOATING, dtypes.int64, dtypes.float16, dtypes.bfloat16
+    )  # fmt: skip
 
     def infer(
         self, input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
@@ -93,7 +95,7 @@ class AvgPool3d(AvgPool):
 
     count = 3
     kernel = "avg_pool3d_out_frame"
-    dtypes = (*_FLOATING, dtypes.int64)
+    dtypes: ClassVar[tuple[dtype, ...]] = (*_FLOATING, dtypes.int64)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(2, 2, 4, 5, 4), 2), s(s.real(1, 3, 4, 4), 3, 2, 1, True, False)]

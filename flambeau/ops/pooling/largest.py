@@ -47,7 +47,7 @@ class LargestOfWindows(Operator):
         return Inferred((values, contiguous(shape, dtypes.int64, input.device)), attributes)
 
     def lower(self, b: Any, input: Any, window: Any, **_: Any) -> Any:
-        values, indices = b.output(0), b.output(1)
+        values = b.output(0)
         shape = tuple(values.shape)
         if 0 in shape:
             return b.full(shape, 0, values.dtype), b.full(shape, 0, dtypes.int64)

@@ -108,7 +108,8 @@ def clear(w: Writer, kind: PoolClass, plane: str, count: str) -> None:
     whole = w.let(f"and i64 {count}, {-kind.lanes}")
     vector = f"<{kind.lanes} x {kind.stored}>"
     with w.loop("0", whole, step=kind.lanes) as loop:
-        w.store(vector, "zeroinitializer", w.at(kind.stored, plane, loop.index), kind.dtype.itemsize)
+        place = w.at(kind.stored, plane, loop.index)
+        w.store(vector, "zeroinitializer", place, kind.dtype.itemsize)
     zero = "0.0" if kind.dtype.is_floating_point else "0"
     with w.loop(whole, count) as loop:
         w.store(kind.stored, zero, w.at(kind.stored, plane, loop.index))
