@@ -119,6 +119,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
     ),
     "flambeau.base.errors": ("OutOfMemoryError",),
+    "flambeau.sparse": ("sparse_coo_tensor", "spmm"),
+    "flambeau.tensor.public.storages": ("TypedStorage", "UntypedStorage"),
     "flambeau.io": ("load", "save"),
     "flambeau.cli.stand_in": ("as_torch",),
 }

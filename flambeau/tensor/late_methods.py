@@ -49,6 +49,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
             "triangular_solve",
         )
     },
+    "sparse": {"to_sparse": "to_sparse"},
     "tensor.public.counting": {
         name: name for name in ("bincount", "dist", "histc", "histogram")
     },
@@ -68,6 +69,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         },
         "type": "type_of", "swapaxes_": "transpose_", "swapdims_": "transpose_",
         "conj_physical": "conj", "resolve_conj": "same", "resolve_neg": "same",
+        "to_dense": "to_dense",
         "__array_wrap__": "array_wrap", "__dlpack__": "dlpack",
         "__dlpack_device__": "dlpack_device", "__reduce_ex__": "reduce_ex", "__copy__": "copy_of",
         "__rfloordiv__": "rfloordiv", "__rmod__": "rmod", "__rlshift__": "rlshift",

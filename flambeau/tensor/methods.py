@@ -400,7 +400,7 @@ def _inplace_method(name: str) -> Callable[[], Any]:
 PLAIN: dict[str, Callable[..., Any]] = {
     "item": conversion.item, "tolist": conversion.tolist, "numpy": conversion.numpy,
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
-    "__contains__": _contains, "__rtruediv__": _rtruediv, "__rpow__": _rpow,
+    "__contains__": _contains, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__rpow__": _rpow,
     "__array__": _array, "__deepcopy__": deepcopy,
     "__float__": lambda self: float(conversion.item(self)),
     "__int__": lambda self: int(conversion.item(self)),

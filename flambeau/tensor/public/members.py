@@ -170,6 +170,11 @@ def real(self: Tensor) -> Tensor:
     return self
 
 
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, which is dense."""
+    return self if dtype is None else self.to(dtype)  # type: ignore[no-any-return,attr-defined]
+
+
 def same(self: Tensor) -> Tensor:
     """The tensor itself."""
     return self

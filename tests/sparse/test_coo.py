@@ -1,0 +1,66 @@
+"""Sparse matrices: products, gradients, duplicates, text, and what is refused."""
+
+import pytest
+
+import flambeau as torch
+
+INDICES = [[0, 1, 1, 0], [2, 0, 0, 2]]
+VALUES = [1.0, 2.0, 3.0, 4.0]
+DENSE = [[0.0, 0.0, 5.0], [5.0, 0.0, 0.0]]
+
+
+def matrix(**named):
+    return torch.sparse_coo_tensor(INDICES, VALUES, (2, 3), **named)
+
+
+def test_duplicates_add_up():
+    found = matrix().coalesce()
+    assert found.indices().tolist() == [[0, 1], [2, 0]]
+    assert found.values().tolist() == [5.0, 5.0]
+    assert matrix().to_dense().tolist() == DENSE
+
+
+@pytest.mark.parametrize("product", [torch.spmm, torch.sparse.mm, lambda a, b: a @ b])
+def test_products_as_dense_ones(product):
+    other = torch.arange(12.0).reshape(3, 4)
+    assert torch.equal(product(matrix(), other), torch.tensor(DENSE) @ other)
+
+
+def test_gradients_of_both_factors():
+    values = torch.tensor(VALUES, requires_grad=True)
+    other = torch.arange(6.0).reshape(3, 2).requires_grad_()
+    torch.spmm(torch.sparse_coo_tensor(INDICES, values, (2, 3)), other).sum().backward()
+    assert values.grad.tolist() == [9.0, 1.0, 1.0, 9.0]
+    assert other.grad.tolist() == [[5.0, 5.0], [0.0, 0.0], [5.0, 5.0]]
+
+
+def test_old_constructor_and_back():
+    made = torch.sparse.FloatTensor(
+        torch.LongTensor(INDICES), torch.FloatTensor(VALUES), torch.Size([2, 3])
+    )
+    assert made.is_sparse
+    assert made.shape == torch.Size([2, 3])
+    assert torch.equal(torch.tensor(DENSE).to_sparse().to_dense(), made.to_dense())
+    assert made.t().to_dense().tolist() == torch.tensor(DENSE).t().tolist()
+
+
+def test_text():
+    assert repr(matrix()) == (
+        "tensor(indices=tensor([[0, 1, 1, 0],\n"
+        "                       [2, 0, 0, 2]]),\n"
+        "       values=tensor([1., 2., 3., 4.]),\n"
+        "       size=(2, 3), nnz=4, layout=torch.sparse_coo)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: matrix().indices(), "Cannot get indices on an uncoalesced tensor"),
+        (lambda: torch.sparse_coo_tensor(INDICES, VALUES, (2, 2)), "size is inconsistent with ind"),
+        (lambda: torch.spmm(matrix(), torch.ones(2, 2)), "Expected dim 0 size 3, got 2"),
+    ],
+)
+def test_refusals(call, says):
+    with pytest.raises(RuntimeError, match=says):
+        call()
