@@ -12,10 +12,10 @@ from typing import Any
 from flambeau.base.missing import missing_name
 
 _FILES: dict[str, tuple[str, ...]] = {
-    "factors": (
-        "cholesky", "cholesky_ex", "det", "inv", "inv_ex", "lu", "lu_factor", "lu_factor_ex",
-        "lu_solve", "qr", "slogdet", "solve", "solve_ex", "solve_triangular",
+    "decompositions": (
+        "cholesky", "cholesky_ex", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "qr",
     ),
+    "factors": ("det", "inv", "inv_ex", "slogdet", "solve", "solve_ex", "solve_triangular"),
     "spectra": (
         "eig", "eigh", "eigvals", "eigvalsh", "lstsq", "matrix_rank", "pinv", "svd", "svdvals",
     ),

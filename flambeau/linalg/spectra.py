@@ -400,5 +400,5 @@ def _least(driver: str, matrices: Any, right: Any, rcond: Any) -> tuple[Any, Any
     solution = made.narrow(-2, 0, width)
     if driver == "gels":
         return solution, None, None
-    rank = creation.tensor(ranks, dtype=dtypes.int64).reshape(tuple(batch))
-    return solution, rank, None if driver == "gelsy" else values
+    found_ranks = creation.tensor(ranks, dtype=dtypes.int64).reshape(tuple(batch))
+    return solution, found_ranks, None if driver == "gelsy" else values
