@@ -500,6 +500,10 @@ def check_size(layout: Layout) -> None:
     from flambeau.engine import run
 
     if layout.device is not META and layout.n_bytes > memory.machine_bytes():
+        if layout.n_bytes >= 1 << 63:
+            raise RuntimeError(
+                f"Storage size calculation overflowed with sizes={list(layout.shape)}"
+            )
         raise run.out_of_memory(layout.n_bytes)
 
 

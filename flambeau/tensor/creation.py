@@ -319,7 +319,7 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tens
     if isinstance(data, Tensor):
         same = dtype is None or dtype is data._layout.dtype
         if device is not None:
-            return data.to(device, dtype=dtype or data._layout.dtype)  # type: ignore[no-any-return]
+            return data.to(device, dtype=dtype or data._layout.dtype)
         return data if same else data.to(dtype)
     if _is_array(data):
         from flambeau.tensor import sharing
@@ -383,6 +383,8 @@ def sizes_of(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
             )
         number = each.__index__()
         if number < 0:
+            if name == "zeros":
+                raise RuntimeError("zeros: Dimension size must be non-negative.")
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {number}: {list(size)}"
             )
@@ -451,7 +453,7 @@ def legacy_tensor(cls: Any, *arguments: Any, **named: Any) -> Tensor:
     if len(arguments) == 1 and not isinstance(arguments[0], int):
         data = arguments[0]
         if isinstance(data, Tensor):
-            return data.detach()  # type: ignore[no-any-return]
+            return data.detach()
         if type(data).__name__ == "Size":
             return empty(*data, dtype=element, device=where)
         from flambeau.tensor.public import legacy

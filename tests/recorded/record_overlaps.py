@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
-import overlap_support as pairs  # noqa: E402
+import overlap_support as pairs
 
 
 def main():
