@@ -7,7 +7,7 @@ Not here  joins by index (gathers.py, scatters.py)."""
 from __future__ import annotations
 
 from itertools import product as every
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base import promotion, shapes
 from flambeau.base.errors import helped
@@ -18,6 +18,20 @@ from flambeau.ops.define import Inferred, Number, Operator, Sizes, Tensors, oper
 def _is_skipped(layout: Layout) -> bool:
     """torch skips tensors of shape (0,), whatever the others' dims."""
     return layout.shape == (0,)
+
+
+# Parts from which a join is one copying kernel instead of a loop a part.
+MANY: Final = 32
+
+
+def are_many(parts: Any, output: Any) -> bool:
+    """Whether parts are copied by one kernel: a long list, row-major, nothing to convert."""
+    return len(parts) > MANY and all(
+        part.dtype is output.dtype
+        and part.kind == "memory"
+        and contiguous(tuple(part.shape), part.dtype).strides == tuple(part.strides)
+        for part in parts
+    )
 
 
 @operator("cat", methods=(), aliases=("concat", "concatenate"))
@@ -47,11 +61,14 @@ class Cat(Operator):
         return Inferred((contiguous(shape, element, shapes.common_device(tensors)),), {"dim": at})
 
     def lower(self, b: Any, tensors: Any, dim: int) -> None:
+        parts = [each for each in tensors if each.shape != (0,) and 0 not in each.shape]
+        if are_many(parts, b.output()):
+            b.kernel("joining.join", parts, (b.output(),), dim=dim)
+            return
         start = 0
-        for each in tensors:
-            if each.shape != (0,) and 0 not in each.shape:
-                b.write(b.narrow(b.output(), dim, start, each.shape[dim]), each)
-                start += each.shape[dim]
+        for each in parts:
+            b.write(b.narrow(b.output(), dim, start, each.shape[dim]), each)
+            start += each.shape[dim]
 
     def vjp(self, t: Any, grad: Any, tensors_layout: Any, dim: int, needs: Any) -> Any:
         parts = []
@@ -105,6 +122,10 @@ class Stack(Operator):
         return Inferred((contiguous(shape, element, shapes.common_device(tensors)),), {"dim": at})
 
     def lower(self, b: Any, tensors: Any, dim: int) -> None:
+        if are_many(tensors, b.output()) and 0 not in tensors[0].shape:
+            parts = [b.unsqueeze(each, dim) for each in tensors]
+            b.kernel("joining.join", parts, (b.output(),), dim=dim)
+            return
         for place, each in enumerate(tensors):
             b.write(b.select(b.output(), dim, place), each)
 
@@ -260,6 +281,8 @@ class Roll(Operator):
     def infer(self, input: Layout, shifts: Sizes, dims: Sizes = ()) -> Inferred:
         out = contiguous(input.shape, input.dtype, input.device)
         shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+        if not shifts:
+            raise RuntimeError("`shifts` required")
         dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
         if not dims and len(shifts) == 1:
             return Inferred((out,), {"shifts": shifts, "dims": dims})
