@@ -27,10 +27,12 @@ class Device:
     type: str
     index: int | None
 
-    def __new__(cls, type: object, index: int | None = None) -> Device:  # noqa: A002 - torch's
+    def __new__(  # noqa: PYI034 - the one of its type and index, made once
+        cls, type: object, index: int | None = None
+    ) -> Device:
         return device(type, index)
 
-    def __init__(self, type: object, index: int | None = None) -> None:  # noqa: A002 - torch's
+    def __init__(self, type: object, index: int | None = None) -> None:
         pass
 
     def __repr__(self) -> str:
@@ -81,7 +83,8 @@ def device(kind: object, index: int | None = None) -> Device:
     if colon:
         if index is not None:
             raise RuntimeError(
-                f"type (string) must not include an index because index was passed explicitly: {kind}"
+                "type (string) must not include an index because index was passed explicitly: "
+                f"{kind}"
             )
         if not tail.isdecimal() or (len(tail) > 1 and tail[0] == "0"):
             raise RuntimeError(f"Invalid device string: '{kind}'")

@@ -112,7 +112,7 @@ class Vocabulary:
     """
 
     def apply(self, word: str, arguments: tuple[Any, ...], result: dtype, value: Any = None) -> Any:
-        """Operand for `word` of `arguments`; the only method a reader has to give, with dtype_of."""
+        """Operand for `word` of `arguments`; the only method a reader must give, with dtype_of."""
         raise NotImplementedError
 
     def dtype_of(self, operand: Any) -> dtype:

@@ -6,7 +6,7 @@ Not here  what fused and why (explaining.py)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
 from flambeau.devices.cpu import jit, memory, runner
 from flambeau.engine import run, stream
@@ -33,7 +33,7 @@ class counts:  # noqa: N801 - used as `with counts() as seen:`
         self._start: dict[str, int] = {}
         self._end: dict[str, int] | None = None
 
-    def __enter__(self) -> counts:
+    def __enter__(self) -> Self:
         stream.current().synchronize("debug.counts()")
         memory.STATS.reset_peak()
         runner.STATS.threads_used = 0
@@ -41,7 +41,7 @@ class counts:  # noqa: N801 - used as `with counts() as seen:`
         self._start = _now()
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         stream.current().synchronize("debug.counts()")
         self._end = _now()
 

@@ -7,7 +7,7 @@ Not here  numbers only (counting.py)."""
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Self
 
 from flambeau.engine import callsite, run, stream
 
@@ -31,10 +31,12 @@ class SegmentReport:
 
     def __str__(self) -> str:
         lines = [
-            f"segment of {len(self.operators)} records, cut by {self.reason}: "
-            f"{len(self.kernels)} kernels, {self.n_statements} statements, "
-            f"{self.arena_bytes} bytes of arena, {self.milliseconds:.3f} ms, "
-            f"plan {'reused' if self.is_planned_before else 'made'}"
+            (
+                f"segment of {len(self.operators)} records, cut by {self.reason}: "
+                f"{len(self.kernels)} kernels, {self.n_statements} statements, "
+                f"{self.arena_bytes} bytes of arena, {self.milliseconds:.3f} ms, "
+                f"plan {'reused' if self.is_planned_before else 'made'}"
+            )
         ]
         for (name, numbers, units), spent in zip(
             self.kernels, self.kernel_milliseconds, strict=True
@@ -72,14 +74,14 @@ class explain:  # noqa: N801 - used as `with explain() as report:`
         self.segments.append(SegmentReport(reason, plan, records, seconds, spent))
         self._last = now
 
-    def __enter__(self) -> explain:
+    def __enter__(self) -> Self:
         stream.current().synchronize("debug.explain()")
         self._last = time.perf_counter()
         run.OBSERVERS.append(self._observe)
         run.TIMED[0] = True
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         stream.current().synchronize("debug.explain()")
         run.OBSERVERS.remove(self._observe)
         run.TIMED[0] = False

@@ -20,7 +20,9 @@ class ConstraintRegistry:
     def __init__(self) -> None:
         self._registry: dict[type, Callable[[Any], Any]] = {}
 
-    def register(self, constraint: Any, factory: Any = None) -> Any:
+    def register(
+        self, constraint: Any, factory: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
         """Tell what makes the map for a constraint's class; a decorator without `factory`."""
         if factory is None:
             return lambda given: self.register(constraint, given)

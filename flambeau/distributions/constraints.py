@@ -47,14 +47,14 @@ class _Dependent(Constraint):
         super().__init__()
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> Any:
         """Whether the region holds integers only."""
         if self._is_discrete is NotImplemented:
             raise NotImplementedError(".is_discrete cannot be determined statically")
         return self._is_discrete
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> Any:
         """How many dims an event has."""
         if self._event_dim is NotImplemented:
             raise NotImplementedError(".event_dim cannot be determined statically")
@@ -89,7 +89,9 @@ class _DependentProperty(property, _Dependent):
         self._is_discrete = is_discrete
         self._event_dim = event_dim
 
-    def __call__(self, function: Callable[[Any], Any]) -> _DependentProperty:  # type: ignore[override]
+    def __call__(  # type: ignore[override]
+        self, function: Callable[[Any], Any]
+    ) -> _DependentProperty:
         return _DependentProperty(
             function, is_discrete=self._is_discrete, event_dim=self._event_dim
         )
@@ -103,12 +105,12 @@ class _IndependentConstraint(Constraint):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> Any:
         """As the base's."""
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> Any:
         """The base's and the dims taken over."""
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
@@ -130,7 +132,7 @@ class _IndependentConstraint(Constraint):
 def _all_rightmost(value: Tensor, count: int) -> Tensor:
     if not count:
         return value
-    return functions.all(value.reshape((*value.shape[: value.ndim - count], -1)), -1)  # type: ignore[no-any-return]
+    return functions.all(value.reshape((*value.shape[: value.ndim - count], -1)), -1)
 
 
 class MixtureSameFamilyConstraint(Constraint):
@@ -140,12 +142,12 @@ class MixtureSameFamilyConstraint(Constraint):
         self.base_constraint = base_constraint
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> Any:
         """As the components'."""
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> Any:
         """As the components'."""
         return self.base_constraint.event_dim
 
@@ -153,7 +155,7 @@ class MixtureSameFamilyConstraint(Constraint):
         apart = functions.unsqueeze(value, -1 - self.event_dim)
         result = self.base_constraint.check(apart)
         count = value.ndim - self.event_dim
-        return functions.all(result.reshape((*result.shape[:count], -1)), -1)  # type: ignore[no-any-return]
+        return functions.all(result.reshape((*result.shape[:count], -1)), -1)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_constraint!r})"
@@ -163,7 +165,7 @@ class _Boolean(Constraint):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value == 0) | (value == 1)  # type: ignore[no-any-return]
+        return (value == 0) | (value == 1)
 
 
 class _OneHot(Constraint):
@@ -172,13 +174,15 @@ class _OneHot(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         is_boolean = (value == 0) | (value == 1)
-        return functions.all(is_boolean, -1) & functions.eq(functions.sum(value, -1), 1)  # type: ignore[no-any-return]
+        return functions.all(is_boolean, -1) & functions.eq(functions.sum(value, -1), 1)
 
 
 class _Bounded(Constraint):
     """A constraint that shows its bounds."""
 
     names: ClassVar[tuple[str, ...]] = ()
+    lower_bound: Any
+    upper_bound: Any
 
     def __init__(self, *bounds: Any, **named: Any) -> None:
         given = {**dict(zip(self.names, bounds, strict=False)), **named}
@@ -196,8 +200,8 @@ class _IntegerInterval(_Bounded):
     names = ("lower_bound", "upper_bound")
 
     def check(self, value: Tensor) -> Tensor:
-        inside = (self.lower_bound <= value) & (value <= self.upper_bound)  # type: ignore[attr-defined]
-        return (value % 1 == 0) & inside  # type: ignore[no-any-return]
+        inside = (self.lower_bound <= value) & (value <= self.upper_bound)
+        return (value % 1 == 0) & inside
 
 
 class _IntegerLessThan(_Bounded):
@@ -205,7 +209,7 @@ class _IntegerLessThan(_Bounded):
     names = ("upper_bound",)
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value <= self.upper_bound)  # type: ignore[attr-defined,no-any-return]
+        return (value % 1 == 0) & (value <= self.upper_bound)
 
 
 class _IntegerGreaterThan(_Bounded):
@@ -213,47 +217,47 @@ class _IntegerGreaterThan(_Bounded):
     names = ("lower_bound",)
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value >= self.lower_bound)  # type: ignore[attr-defined,no-any-return]
+        return (value % 1 == 0) & (value >= self.lower_bound)
 
 
 class _Real(Constraint):
     def check(self, value: Tensor) -> Tensor:
-        return value == value  # type: ignore[no-any-return]
+        return value == value
 
 
 class _GreaterThan(_Bounded):
     names = ("lower_bound",)
 
     def check(self, value: Tensor) -> Tensor:
-        return self.lower_bound < value  # type: ignore[attr-defined,no-any-return]
+        return self.lower_bound < value
 
 
 class _GreaterThanEq(_Bounded):
     names = ("lower_bound",)
 
     def check(self, value: Tensor) -> Tensor:
-        return self.lower_bound <= value  # type: ignore[attr-defined,no-any-return]
+        return self.lower_bound <= value
 
 
 class _LessThan(_Bounded):
     names = ("upper_bound",)
 
     def check(self, value: Tensor) -> Tensor:
-        return value < self.upper_bound  # type: ignore[attr-defined,no-any-return]
+        return value < self.upper_bound
 
 
 class _Interval(_Bounded):
     names = ("lower_bound", "upper_bound")
 
     def check(self, value: Tensor) -> Tensor:
-        return (self.lower_bound <= value) & (value <= self.upper_bound)  # type: ignore[attr-defined,no-any-return]
+        return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Bounded):
     names = ("lower_bound", "upper_bound")
 
     def check(self, value: Tensor) -> Tensor:
-        return (self.lower_bound <= value) & (value < self.upper_bound)  # type: ignore[attr-defined,no-any-return]
+        return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _Simplex(Constraint):
@@ -261,7 +265,7 @@ class _Simplex(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         near_one = functions.abs(functions.sum(value, -1) - 1) < 1e-6
-        return functions.all(value >= 0, -1) & near_one  # type: ignore[no-any-return]
+        return functions.all(value >= 0, -1) & near_one
 
 
 class _Multinomial(Constraint):
@@ -272,7 +276,7 @@ class _Multinomial(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, x: Tensor) -> Tensor:
-        return functions.all(x >= 0, -1) & (functions.sum(x, -1) <= self.upper_bound)  # type: ignore[no-any-return]
+        return functions.all(x >= 0, -1) & (functions.sum(x, -1) <= self.upper_bound)
 
 
 class _LowerTriangular(Constraint):
@@ -287,7 +291,7 @@ class _LowerCholesky(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         lower = _all_rightmost(functions.tril(value) == value, 2)
-        return lower & functions.all(functions.diagonal(value, 0, -2, -1) > 0, -1)  # type: ignore[no-any-return]
+        return lower & functions.all(functions.diagonal(value, 0, -2, -1) > 0, -1)
 
 
 class _CorrCholesky(Constraint):
@@ -297,7 +301,7 @@ class _CorrCholesky(Constraint):
         tolerance = queries.finfo(value.dtype).eps * value.shape[-1] * 10
         norms = functions.vector_norm(value.detach(), 2, -1)
         unit = functions.all(functions.abs(norms - 1) <= tolerance, -1)
-        return unit & lower_cholesky.check(value)  # type: ignore[no-any-return]
+        return unit & lower_cholesky.check(value)
 
 
 class _Square(Constraint):
@@ -305,7 +309,7 @@ class _Square(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         is_square = value.shape[-2] == value.shape[-1]
-        return functions.full(tuple(value.shape[:-2]), is_square)  # type: ignore[no-any-return]
+        return functions.full(tuple(value.shape[:-2]), is_square)
 
 
 class _Symmetric(_Square):
@@ -323,7 +327,7 @@ class _PositiveSemidefinite(_Symmetric):
         symmetric_check = super().check(value)
         if not bool(symmetric_check.all()):
             return symmetric_check
-        return functions.all(linalg.eigvalsh(value) >= 0, -1)  # type: ignore[no-any-return]
+        return functions.all(linalg.eigvalsh(value) >= 0, -1)
 
 
 class _PositiveDefinite(_Symmetric):
@@ -333,7 +337,7 @@ class _PositiveDefinite(_Symmetric):
         symmetric_check = super().check(value)
         if not bool(symmetric_check.all()):
             return symmetric_check
-        return functions.eq(linalg.cholesky_ex(value).info, 0)  # type: ignore[no-any-return]
+        return functions.eq(linalg.cholesky_ex(value).info, 0)
 
 
 class _Joined(Constraint):
@@ -346,7 +350,7 @@ class _Joined(Constraint):
         self.dim = dim
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> Any:
         """Whether any part is."""
         return any(each.is_discrete for each in self.cseq)
 
@@ -363,7 +367,7 @@ class _Cat(_Joined):
             )
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> Any:
         """The largest of the parts'."""
         return max(each.event_dim for each in self.cseq)
 
@@ -373,7 +377,7 @@ class _Cat(_Joined):
         for constraint, length in zip(self.cseq, self.lengths, strict=True):
             checks.append(constraint.check(functions.narrow(value, self.dim, start, length)))
             start += length
-        return functions.cat(checks, self.dim)  # type: ignore[no-any-return]
+        return functions.cat(checks, self.dim)
 
 
 class _Stack(_Joined):
@@ -383,7 +387,7 @@ class _Stack(_Joined):
         super().__init__(cseq, dim)
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> Any:
         """The largest of the parts', and one for the dim itself where it lies among the event's."""
         dim = max(each.event_dim for each in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
@@ -391,7 +395,7 @@ class _Stack(_Joined):
     def check(self, value: Tensor) -> Tensor:
         parts = [functions.select(value, self.dim, n) for n in range(value.shape[self.dim])]
         checks = [each.check(part) for part, each in zip(parts, self.cseq, strict=True)]
-        return functions.stack(checks, self.dim)  # type: ignore[no-any-return]
+        return functions.stack(checks, self.dim)
 
 
 dependent = _Dependent()

@@ -64,41 +64,41 @@ class Uniform(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return (self.high + self.low) / 2  # type: ignore[no-any-return]
+        return (self.high + self.low) / 2
 
     @property
     def mode(self) -> Tensor:
-        return math.nan * self.high  # type: ignore[no-any-return]
+        return math.nan * self.high
 
     @property
     def stddev(self) -> Tensor:
-        return (self.high - self.low) / 12**0.5  # type: ignore[no-any-return]
+        return (self.high - self.low) / 12**0.5
 
     @property
     def variance(self) -> Tensor:
-        return (self.high - self.low).pow(2) / 12  # type: ignore[no-any-return]
+        return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         drawn = uniform_draws(self._extended_shape(sample_shape), self.low)
-        return self.low + drawn * (self.high - self.low)  # type: ignore[no-any-return]
+        return self.low + drawn * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         above = self.low.le(value).type_as(self.low)
         below = self.high.gt(value).type_as(self.low)
-        return t.log(above.mul(below)) - t.log(self.high - self.low)  # type: ignore[no-any-return]
+        return t.log(above.mul(below)) - t.log(self.high - self.low)
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)  # type: ignore[no-any-return]
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value: Tensor) -> Tensor:
-        return value * (self.high - self.low) + self.low  # type: ignore[no-any-return]
+        return value * (self.high - self.low) + self.low
 
     def entropy(self) -> Tensor:
-        return t.log(self.high - self.low)  # type: ignore[no-any-return]
+        return t.log(self.high - self.low)
 
 
 class _LocationScale(Distribution):
@@ -131,35 +131,35 @@ class Laplace(_LocationScale):
 
     @property
     def variance(self) -> Tensor:
-        return 2 * self.scale.pow(2)  # type: ignore[no-any-return]
+        return 2 * self.scale.pow(2)
 
     @property
     def stddev(self) -> Tensor:
-        return 2**0.5 * self.scale  # type: ignore[no-any-return]
+        return 2**0.5 * self.scale
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         eps = queries.finfo(self.loc.dtype).eps
         drawn = tensors.uniform_(t.zeros(shape, dtype=self.loc.dtype), eps - 1, 1)
-        return self.loc - self.scale * drawn.sign() * t.log1p(-drawn.abs())  # type: ignore[no-any-return]
+        return self.loc - self.scale * drawn.sign() * t.log1p(-drawn.abs())
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return -t.log(2 * self.scale) - t.abs(value - self.loc) / self.scale  # type: ignore[no-any-return]
+        return -t.log(2 * self.scale) - t.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         away = value - self.loc
-        return 0.5 - 0.5 * away.sign() * t.expm1(-away.abs() / self.scale)  # type: ignore[no-any-return]
+        return 0.5 - 0.5 * away.sign() * t.expm1(-away.abs() / self.scale)
 
     def icdf(self, value: Tensor) -> Tensor:
         term = value - 0.5
-        return self.loc - self.scale * term.sign() * t.log1p(-2 * term.abs())  # type: ignore[no-any-return]
+        return self.loc - self.scale * term.sign() * t.log1p(-2 * term.abs())
 
     def entropy(self) -> Tensor:
-        return 1 + t.log(2 * self.scale)  # type: ignore[no-any-return]
+        return 1 + t.log(2 * self.scale)
 
 
 class Cauchy(_LocationScale):
@@ -167,33 +167,33 @@ class Cauchy(_LocationScale):
 
     @property
     def mean(self) -> Tensor:
-        return t.full(tuple(self._extended_shape()), math.nan, dtype=self.loc.dtype)  # type: ignore[no-any-return]
+        return t.full(tuple(self._extended_shape()), math.nan, dtype=self.loc.dtype)
 
     @property
     def variance(self) -> Tensor:
-        return t.full(tuple(self._extended_shape()), math.inf, dtype=self.loc.dtype)  # type: ignore[no-any-return]
+        return t.full(tuple(self._extended_shape()), math.inf, dtype=self.loc.dtype)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         drawn = tensors.cauchy_(t.zeros(shape, dtype=self.loc.dtype))
-        return self.loc + drawn * self.scale  # type: ignore[no-any-return]
+        return self.loc + drawn * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         away = ((value - self.loc) / self.scale) ** 2
-        return -math.log(math.pi) - self.scale.log() - away.log1p()  # type: ignore[no-any-return]
+        return -math.log(math.pi) - self.scale.log() - away.log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return t.atan((value - self.loc) / self.scale) / math.pi + 0.5  # type: ignore[no-any-return]
+        return t.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
-        return t.tan(math.pi * (value - 0.5)) * self.scale + self.loc  # type: ignore[no-any-return]
+        return t.tan(math.pi * (value - 0.5)) * self.scale + self.loc
 
     def entropy(self) -> Tensor:
-        return math.log(4 * math.pi) + self.scale.log()  # type: ignore[no-any-return]
+        return math.log(4 * math.pi) + self.scale.log()
 
 
 class HalfCauchy(TransformedDistribution):
@@ -219,11 +219,11 @@ class HalfCauchy(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        return t.full(tuple(self._extended_shape()), math.inf, dtype=self.scale.dtype)  # type: ignore[no-any-return]
+        return t.full(tuple(self._extended_shape()), math.inf, dtype=self.scale.dtype)
 
     @property
     def mode(self) -> Tensor:
-        return t.zeros_like(self.scale)  # type: ignore[no-any-return]
+        return t.zeros_like(self.scale)
 
     @property
     def variance(self) -> Tensor:
@@ -233,18 +233,18 @@ class HalfCauchy(TransformedDistribution):
         if self._validate_args:
             self._validate_sample(value)
         found = self.base_dist.log_prob(value) + math.log(2)
-        return t.where(value >= 0, found, -math.inf)  # type: ignore[no-any-return]
+        return t.where(value >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1  # type: ignore[no-any-return]
+        return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, prob: Tensor) -> Tensor:  # type: ignore[override]
+    def icdf(self, prob: Tensor) -> Tensor:
         return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)  # type: ignore[no-any-return]
+        return self.base_dist.entropy() - math.log(2)
 
 
 class Gumbel(TransformedDistribution):
@@ -277,11 +277,11 @@ class Gumbel(TransformedDistribution):
         if self._validate_args:
             self._validate_sample(value)
         y = (self.loc - value) / self.scale
-        return (y - y.exp()) - self.scale.log()  # type: ignore[no-any-return]
+        return (y - y.exp()) - self.scale.log()
 
     @property
     def mean(self) -> Tensor:
-        return self.loc + self.scale * euler_constant  # type: ignore[no-any-return]
+        return self.loc + self.scale * euler_constant
 
     @property
     def mode(self) -> Tensor:
@@ -289,14 +289,14 @@ class Gumbel(TransformedDistribution):
 
     @property
     def stddev(self) -> Tensor:
-        return (math.pi / math.sqrt(6)) * self.scale  # type: ignore[no-any-return]
+        return (math.pi / math.sqrt(6)) * self.scale
 
     @property
     def variance(self) -> Tensor:
-        return self.stddev.pow(2)  # type: ignore[no-any-return]
+        return self.stddev.pow(2)
 
     def entropy(self) -> Tensor:
-        return self.scale.log() + (1 + euler_constant)  # type: ignore[no-any-return]
+        return self.scale.log() + (1 + euler_constant)
 
 
 class StudentT(Distribution):
@@ -322,7 +322,7 @@ class StudentT(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return t.masked_fill(self.loc, self.df <= 1, math.nan)  # type: ignore[no-any-return]
+        return t.masked_fill(self.loc, self.df <= 1, math.nan)
 
     @property
     def mode(self) -> Tensor:
@@ -332,12 +332,12 @@ class StudentT(Distribution):
     def variance(self) -> Tensor:
         found = self.scale.pow(2) * self.df / (self.df - 2)
         found = t.where(self.df > 2, found, math.inf)
-        return t.masked_fill(found, self.df <= 1, math.nan)  # type: ignore[no-any-return]
+        return t.masked_fill(found, self.df <= 1, math.nan)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         drawn = standard_normal(self._extended_shape(sample_shape), self.df)
         spread = self._chi2.rsample(sample_shape)
-        return self.loc + self.scale * (drawn * t.rsqrt(spread / self.df))  # type: ignore[no-any-return]
+        return self.loc + self.scale * (drawn * t.rsqrt(spread / self.df))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -345,9 +345,9 @@ class StudentT(Distribution):
         y = (value - self.loc) / self.scale
         norm = self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)
         norm = norm + t.lgamma(0.5 * self.df) - t.lgamma(0.5 * (self.df + 1.0))
-        return -0.5 * (self.df + 1.0) * t.log1p(y**2.0 / self.df) - norm  # type: ignore[no-any-return]
+        return -0.5 * (self.df + 1.0) * t.log1p(y**2.0 / self.df) - norm
 
     def entropy(self) -> Tensor:
         beta = t.lgamma(0.5 * self.df) + math.lgamma(0.5) - t.lgamma(0.5 * (self.df + 1))
         slope = t.digamma(0.5 * (self.df + 1)) - t.digamma(0.5 * self.df)
-        return self.scale.log() + 0.5 * (self.df + 1) * slope + 0.5 * self.df.log() + beta  # type: ignore[no-any-return]
+        return self.scale.log() + 0.5 * (self.df + 1) * slope + 0.5 * self.df.log() + beta

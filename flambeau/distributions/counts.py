@@ -27,7 +27,7 @@ __all__ = ["Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
 def _clamp_by_zero(x: Tensor) -> Tensor:
     """max(x, 0), with half a gradient at 0."""
-    return (x.clamp(min=0) + x - x.clamp(max=0)) / 2  # type: ignore[no-any-return]
+    return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
 
 class _Counted(_Chances):
@@ -75,15 +75,15 @@ class Binomial(_Counted):
 
     @property
     def mean(self) -> Tensor:
-        return self.total_count * self.probs  # type: ignore[no-any-return]
+        return self.total_count * self.probs
 
     @property
     def mode(self) -> Tensor:
-        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)  # type: ignore[no-any-return]
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
     def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)  # type: ignore[no-any-return,operator]
+        return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
@@ -98,16 +98,16 @@ class Binomial(_Counted):
         factorial_n = t.lgamma(count + 1)
         factorial_k = t.lgamma(value + 1)
         factorial_rest = t.lgamma(count - value + 1)
-        normalizer = count * _clamp_by_zero(logits) + count * t.log1p(t.exp(-t.abs(logits)))  # type: ignore[arg-type]
+        normalizer = count * _clamp_by_zero(logits) + count * t.log1p(t.exp(-t.abs(logits)))
         normalizer = normalizer - factorial_n
-        return value * logits - factorial_k - factorial_rest - normalizer  # type: ignore[no-any-return]
+        return value * logits - factorial_k - factorial_rest - normalizer
 
     def entropy(self) -> Tensor:
         total = int(self.total_count.max())
         if not self.total_count.min() == total:
             raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
         found = self.log_prob(self.enumerate_support(False))
-        return -(t.exp(found) * found).sum(0)  # type: ignore[no-any-return]
+        return -(t.exp(found) * found).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         total = int(self.total_count.max())
@@ -130,10 +130,10 @@ class Geometric(_Chances):
         super().__init__(self._take(probs, logits), validate_args=validate_args)
         if self._validate_args and probs is not None:
             value = self.probs
-            if not bool((value > 0).all()):  # type: ignore[operator]
+            if not bool((value > 0).all()):
                 raise ValueError(
                     f"Expected parameter probs ({type(value).__name__} of shape "
-                    f"{tuple(value.shape)}) of distribution {self!r} to be positive but found "  # type: ignore[attr-defined]
+                    f"{tuple(value.shape)}) of distribution {self!r} to be positive but found "
                     f"invalid values:\n{value}"
                 )
 
@@ -144,15 +144,15 @@ class Geometric(_Chances):
 
     @property
     def mean(self) -> Tensor:
-        return 1.0 / self.probs - 1.0  # type: ignore[no-any-return,operator]
+        return 1.0 / self.probs - 1.0
 
     @property
     def mode(self) -> Tensor:
-        return t.zeros_like(self.probs)  # type: ignore[no-any-return]
+        return t.zeros_like(self.probs)
 
     @property
     def variance(self) -> Tensor:
-        return (1.0 / self.probs - 1.0) / self.probs  # type: ignore[no-any-return,operator]
+        return (1.0 / self.probs - 1.0) / self.probs
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
@@ -160,17 +160,17 @@ class Geometric(_Chances):
             probs: Any = self.probs
             made = t.zeros(shape, dtype=probs.dtype)
             drawn = tensors.uniform_(made, queries.finfo(probs.dtype).tiny, 1)
-            return (drawn.log() / (-probs).log1p()).floor()  # type: ignore[no-any-return]
+            return (drawn.log() / (-probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
         probs = t.masked_fill(probs, (probs == 1) & (value == 0), 0)
-        return value * (-probs).log1p() + t.log(self.probs)  # type: ignore[no-any-return]
+        return value * (-probs).log1p() + t.log(self.probs)
 
     def entropy(self) -> Tensor:
-        return binary_cross_entropy(self.logits, self.probs) / self.probs  # type: ignore[no-any-return,arg-type]
+        return binary_cross_entropy(self.logits, self.probs) / self.probs
 
 
 class NegativeBinomial(_Counted):
@@ -194,26 +194,26 @@ class NegativeBinomial(_Counted):
 
     @property
     def mean(self) -> Tensor:
-        return self.total_count * t.exp(self.logits)  # type: ignore[no-any-return]
+        return self.total_count * t.exp(self.logits)
 
     @property
     def mode(self) -> Tensor:
         found = (self.total_count - 1) * t.exp(self.logits)
-        return t.floor(found).clamp(min=0.0)  # type: ignore[no-any-return]
+        return t.floor(found).clamp(min=0.0)
 
     @property
     def variance(self) -> Tensor:
-        return self.mean / t.sigmoid(-self.logits)  # type: ignore[no-any-return,operator]
+        return self.mean / t.sigmoid(-self.logits)
 
     @lazy_property
     def _gamma(self) -> Any:
         from flambeau.distributions.gamma import Gamma
 
-        return Gamma(self.total_count, t.exp(-self.logits), validate_args=False)  # type: ignore[operator]
+        return Gamma(self.total_count, t.exp(-self.logits), validate_args=False)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
-            return sampled_tensors.poisson(self._gamma.sample(sample_shape))  # type: ignore[attr-defined]
+            return sampled_tensors.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -223,7 +223,7 @@ class NegativeBinomial(_Counted):
         found = count * t.logsigmoid(-logits) + value * t.logsigmoid(logits)
         norm = -t.lgamma(count + value) + t.lgamma(1.0 + value) + t.lgamma(count)
         norm = t.masked_fill(norm, count + value == 0.0, 0.0)
-        return found - norm  # type: ignore[no-any-return]
+        return found - norm
 
 
 class Poisson(ExponentialFamily):
@@ -246,7 +246,7 @@ class Poisson(ExponentialFamily):
 
     @property
     def mode(self) -> Tensor:
-        return self.rate.floor()  # type: ignore[no-any-return]
+        return self.rate.floor()
 
     @property
     def variance(self) -> Tensor:
@@ -261,11 +261,11 @@ class Poisson(ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
-        return t.xlogy(value, rate) - rate - t.lgamma(value + 1)  # type: ignore[no-any-return]
+        return t.xlogy(value, rate) - rate - t.lgamma(value + 1)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (t.log(self.rate),)
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        return t.exp(natural_params[0])  # type: ignore[no-any-return]
+        return t.exp(natural_params[0])

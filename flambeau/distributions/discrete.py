@@ -49,17 +49,17 @@ class _Chances(Distribution):
 
     @property
     def _param(self) -> Tensor:
-        return self.probs if self._is_by_probs else self.logits  # type: ignore[return-value]
+        return self.probs if self._is_by_probs else self.logits
 
     @lazy_property
     def logits(self) -> Tensor:
         """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)  # type: ignore[arg-type]
+        return probs_to_logits(self.probs, is_binary=True)
 
     @lazy_property
     def probs(self) -> Tensor:
         """Chances."""
-        return logits_to_probs(self.logits, is_binary=True)  # type: ignore[arg-type]
+        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Size:
@@ -85,16 +85,16 @@ class Bernoulli(_Chances, ExponentialFamily):
 
     @property
     def mean(self) -> Tensor:
-        return self.probs  # type: ignore[return-value]
+        return self.probs
 
     @property
     def mode(self) -> Tensor:
-        found = (self.probs >= 0.5).to(self.probs.dtype)  # type: ignore[operator,attr-defined]
-        return t.masked_fill(found, self.probs == 0.5, math.nan)  # type: ignore[no-any-return]
+        found = (self.probs >= 0.5).to(self.probs.dtype)
+        return t.masked_fill(found, self.probs == 0.5, math.nan)
 
     @property
     def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)  # type: ignore[no-any-return,operator]
+        return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
@@ -108,7 +108,7 @@ class Bernoulli(_Chances, ExponentialFamily):
         return -binary_cross_entropy(logits, value)
 
     def entropy(self) -> Tensor:
-        return binary_cross_entropy(self.logits, self.probs)  # type: ignore[arg-type]
+        return binary_cross_entropy(self.logits, self.probs)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = t.arange(2, dtype=self._param.dtype)
@@ -120,7 +120,7 @@ class Bernoulli(_Chances, ExponentialFamily):
         return (t.logit(self.probs),)
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        return t.log1p(t.exp(natural_params[0]))  # type: ignore[no-any-return]
+        return t.log1p(t.exp(natural_params[0]))
 
 
 class Categorical(Distribution):
@@ -187,32 +187,32 @@ class Categorical(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return t.full(tuple(self._extended_shape()), math.nan, dtype=self.probs.dtype)  # type: ignore[no-any-return]
+        return t.full(tuple(self._extended_shape()), math.nan, dtype=self.probs.dtype)
 
     @property
     def mode(self) -> Tensor:
-        return t.argmax(self.probs, -1)  # type: ignore[no-any-return]
+        return t.argmax(self.probs, -1)
 
     @property
     def variance(self) -> Tensor:
-        return t.full(tuple(self._extended_shape()), math.nan, dtype=self.probs.dtype)  # type: ignore[no-any-return]
+        return t.full(tuple(self._extended_shape()), math.nan, dtype=self.probs.dtype)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = Size(sample_shape)
         rows = self.probs.reshape((-1, self._num_events))
         drawn = draws.multinomial(rows, math.prod(shape), True)
-        return t.transpose(drawn, 0, 1).reshape(tuple(self._extended_shape(shape)))  # type: ignore[no-any-return]
+        return t.transpose(drawn, 0, 1).reshape(tuple(self._extended_shape(shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         index = t.unsqueeze(value.long(), -1)
         index, log_mass = queries.broadcast_tensors(index, self.logits)
-        return t.gather(log_mass, -1, index[..., :1]).squeeze(-1)  # type: ignore[no-any-return]
+        return t.gather(log_mass, -1, index[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
         logits = t.clamp(self.logits, min=queries.finfo(self.logits.dtype).min)
-        return -(logits * self.probs).sum(-1)  # type: ignore[no-any-return]
+        return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = t.arange(self._num_events).reshape((-1,) + (1,) * len(self._batch_shape))
@@ -265,15 +265,15 @@ class OneHotCategorical(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        return t.one_hot(t.argmax(self.probs, -1), self.probs.shape[-1]).to(self.probs)  # type: ignore[no-any-return]
+        return t.one_hot(t.argmax(self.probs, -1), self.probs.shape[-1]).to(self.probs)
 
     @property
     def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)  # type: ignore[no-any-return]
+        return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         index = self._categorical.sample(Size(sample_shape))
-        return t.one_hot(index, self._categorical._num_events).to(self.probs)  # type: ignore[no-any-return]
+        return t.one_hot(index, self._categorical._num_events).to(self.probs)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -299,7 +299,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         samples = self.sample(sample_shape)
         probs = self._categorical.probs
-        return samples + (probs - probs.detach())  # type: ignore[no-any-return]
+        return samples + (probs - probs.detach())
 
 
 class Multinomial(Distribution):
@@ -348,11 +348,11 @@ class Multinomial(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.probs * self.total_count  # type: ignore[no-any-return]
+        return self.probs * self.total_count
 
     @property
     def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)  # type: ignore[no-any-return]
+        return self.total_count * self.probs * (1 - self.probs)
 
     def entropy(self) -> Tensor:
         from flambeau.distributions.counts import Binomial
@@ -362,7 +362,7 @@ class Multinomial(Distribution):
         chances = Binomial(total_count=self.total_count, probs=self.probs)
         support = chances.enumerate_support(expand=False)[1:]
         weights = t.exp(chances.log_prob(support)) * t.lgamma(support + 1)
-        return constant + weights.sum((0, -1))  # type: ignore[no-any-return]
+        return constant + weights.sum((0, -1))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = Size(sample_shape)
@@ -371,7 +371,7 @@ class Multinomial(Distribution):
         shifted = t.permute(drawn, order)
         counts = t.zeros(tuple(self._extended_shape(shape)), dtype=shifted.dtype)
         counts = t.scatter_add(counts, -1, shifted, t.ones_like(shifted))
-        return counts.to(self.probs.dtype)  # type: ignore[no-any-return]
+        return counts.to(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -380,4 +380,4 @@ class Multinomial(Distribution):
         factorial_n = t.lgamma(value.sum(-1) + 1)
         factorials = t.lgamma(value + 1).sum(-1)
         logits = t.masked_fill(logits, (value == 0) & (logits == -math.inf), 0)
-        return factorial_n - factorials + (logits * value).sum(-1)  # type: ignore[no-any-return]
+        return factorial_n - factorials + (logits * value).sum(-1)

@@ -109,7 +109,7 @@ class Distribution:
     @property
     def stddev(self) -> Tensor:
         """Root of the variance."""
-        return functions.sqrt(self.variance)  # type: ignore[no-any-return]
+        return functions.sqrt(self.variance)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws, without gradients."""
@@ -151,7 +151,7 @@ class Distribution:
 
     def perplexity(self) -> Tensor:
         """exp of the entropy."""
-        return functions.exp(self.entropy())  # type: ignore[no-any-return]
+        return functions.exp(self.entropy())
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
@@ -197,7 +197,7 @@ class Distribution:
             )
         return type(self).__new__(type(self)) if _instance is None else _instance
 
-    def _expanded(self, cls: type, batch_shape: Any, _instance: Any, *names: str) -> Any:
+    def _expanded(self, cls: Any, batch_shape: Any, _instance: Any, *names: str) -> Any:
         """A copy whose parameters, where it has them, are expanded to a batch."""
         made = self._get_checked_instance(cls, _instance)
         shape = tuple(batch_shape)
@@ -205,7 +205,8 @@ class Distribution:
             if name in self.__dict__:
                 value = self.__dict__[name]
                 setattr(made, name, functions.expand(value, shape))
-        super(cls, made).__init__(Size(shape), self._event_shape, validate_args=False)
+        parent: Any = super(cls, made)
+        parent.__init__(Size(shape), self._event_shape, validate_args=False)
         made._validate_args = self._validate_args
         return made
 
@@ -245,4 +246,4 @@ class ExponentialFamily(Distribution):
             inner = parameter * gradient
             extra = tuple(range(-len(self.event_shape), 0))
             result = result - (inner.sum(extra) if extra else inner)
-        return result  # type: ignore[no-any-return]
+        return result

@@ -25,8 +25,8 @@ __all__ = [
 class _Same(Transform):
     """Maps that have no parameters: all of a class are equal."""
 
-    domain = constraints.real
-    codomain = constraints.real
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
     bijective = True
 
     def __eq__(self, other: object) -> bool:
@@ -177,12 +177,12 @@ class AffineTransform(Transform):
         return constraints.independent(constraints.real, self.event_dim)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """All numbers."""
         return self._region()
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """All numbers."""
         return self._region()
 
@@ -242,7 +242,7 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """The distribution's support."""
         return self.distribution.support
 

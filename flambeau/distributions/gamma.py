@@ -43,22 +43,22 @@ class Gamma(ExponentialFamily):
 
     @property
     def mean(self) -> Tensor:
-        return self.concentration / self.rate  # type: ignore[no-any-return]
+        return self.concentration / self.rate
 
     @property
     def mode(self) -> Tensor:
-        return ((self.concentration - 1) / self.rate).clamp(min=0)  # type: ignore[no-any-return]
+        return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
     def variance(self) -> Tensor:
-        return self.concentration / self.rate.pow(2)  # type: ignore[no-any-return]
+        return self.concentration / self.rate.pow(2)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         drawn = sampled_tensors._standard_gamma(t.expand(self.concentration, shape))
         value = drawn / t.expand(self.rate, shape)
         value.detach().clamp_(min=queries.finfo(value.dtype).tiny)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def log_prob(self, value: Any) -> Tensor:
         value = t.zeros_like(self.rate) + value if not isinstance(value, Tensor) else value
@@ -66,12 +66,12 @@ class Gamma(ExponentialFamily):
             self._validate_sample(value)
         shape, rate = self.concentration, self.rate
         found = t.xlogy(shape, rate) + t.xlogy(shape - 1, value) - rate * value
-        return found - t.lgamma(shape)  # type: ignore[no-any-return]
+        return found - t.lgamma(shape)
 
     def entropy(self) -> Tensor:
         shape = self.concentration
         found = shape - t.log(self.rate) + t.lgamma(shape)
-        return found + (1.0 - shape) * t.digamma(shape)  # type: ignore[no-any-return]
+        return found + (1.0 - shape) * t.digamma(shape)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -79,7 +79,7 @@ class Gamma(ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         one, two = natural_params
-        return t.lgamma(one + 1) + (one + 1) * t.log(-two.reciprocal())  # type: ignore[no-any-return]
+        return t.lgamma(one + 1) + (one + 1) * t.log(-two.reciprocal())
 
 
 class Chi2(Gamma):
@@ -97,7 +97,7 @@ class Chi2(Gamma):
     @property
     def df(self) -> Tensor:
         """Degrees of freedom."""
-        return self.concentration * 2  # type: ignore[no-any-return]
+        return self.concentration * 2
 
 
 class Exponential(ExponentialFamily):
@@ -118,46 +118,46 @@ class Exponential(ExponentialFamily):
 
     @property
     def mean(self) -> Tensor:
-        return self.rate.reciprocal()  # type: ignore[no-any-return]
+        return self.rate.reciprocal()
 
     @property
     def mode(self) -> Tensor:
-        return t.zeros_like(self.rate)  # type: ignore[no-any-return]
+        return t.zeros_like(self.rate)
 
     @property
     def stddev(self) -> Tensor:
-        return self.rate.reciprocal()  # type: ignore[no-any-return]
+        return self.rate.reciprocal()
 
     @property
     def variance(self) -> Tensor:
-        return self.rate.pow(-2)  # type: ignore[no-any-return]
+        return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
-        return tensors.exponential_(t.zeros(shape, dtype=self.rate.dtype)) / self.rate  # type: ignore[no-any-return]
+        return tensors.exponential_(t.zeros(shape, dtype=self.rate.dtype)) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return t.log(self.rate) - self.rate * value  # type: ignore[no-any-return]
+        return t.log(self.rate) - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return 1 - t.exp(-self.rate * value)  # type: ignore[no-any-return]
+        return 1 - t.exp(-self.rate * value)
 
     def icdf(self, value: Tensor) -> Tensor:
-        return -t.log1p(-value) / self.rate  # type: ignore[no-any-return]
+        return -t.log1p(-value) / self.rate
 
     def entropy(self) -> Tensor:
-        return 1.0 - t.log(self.rate)  # type: ignore[no-any-return]
+        return 1.0 - t.log(self.rate)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (-self.rate,)
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        return -t.log(-natural_params[0])  # type: ignore[no-any-return]
+        return -t.log(-natural_params[0])
 
 
 class Dirichlet(ExponentialFamily):
@@ -191,11 +191,11 @@ class Dirichlet(ExponentialFamily):
             self._validate_sample(value)
         shape = self.concentration
         found = t.xlogy(shape - 1.0, value).sum(-1) + t.lgamma(shape.sum(-1))
-        return found - t.lgamma(shape).sum(-1)  # type: ignore[no-any-return]
+        return found - t.lgamma(shape).sum(-1)
 
     @property
     def mean(self) -> Tensor:
-        return self.concentration / self.concentration.sum(-1, True)  # type: ignore[no-any-return]
+        return self.concentration / self.concentration.sum(-1, True)
 
     @property
     def mode(self) -> Tensor:
@@ -203,13 +203,13 @@ class Dirichlet(ExponentialFamily):
         mode = above / above.sum(-1, True)
         flat = (self.concentration < 1).all(-1, True)
         largest = t.one_hot(t.argmax(mode, -1), above.shape[-1]).to(mode)
-        return t.where(flat, largest, mode)  # type: ignore[no-any-return]
+        return t.where(flat, largest, mode)
 
     @property
     def variance(self) -> Tensor:
         total = self.concentration.sum(-1, True)
         found = self.concentration * (total - self.concentration)
-        return found / (total.pow(2) * (total + 1))  # type: ignore[no-any-return]
+        return found / (total.pow(2) * (total + 1))
 
     def entropy(self) -> Tensor:
         count = self.concentration.shape[-1]
@@ -217,7 +217,7 @@ class Dirichlet(ExponentialFamily):
         found = t.lgamma(self.concentration).sum(-1) - t.lgamma(total)
         found = found - (count - total) * t.digamma(total)
         inner = (self.concentration - 1.0) * t.digamma(self.concentration)
-        return found - inner.sum(-1)  # type: ignore[no-any-return]
+        return found - inner.sum(-1)
 
 
 class Beta(ExponentialFamily):
@@ -254,7 +254,7 @@ class Beta(ExponentialFamily):
 
     @property
     def mean(self) -> Tensor:
-        return self.concentration1 / (self.concentration1 + self.concentration0)  # type: ignore[no-any-return]
+        return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
     def mode(self) -> Tensor:
@@ -263,10 +263,10 @@ class Beta(ExponentialFamily):
     @property
     def variance(self) -> Tensor:
         total = self.concentration1 + self.concentration0
-        return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))  # type: ignore[no-any-return]
+        return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return t.select(self._dirichlet.rsample(sample_shape), -1, 0)  # type: ignore[no-any-return]
+        return t.select(self._dirichlet.rsample(sample_shape), -1, 0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -307,22 +307,22 @@ class InverseGamma(TransformedDistribution):
     @property
     def mean(self) -> Tensor:
         found = self.rate / (self.concentration - 1)
-        return t.where(self.concentration > 1, found, math.inf)  # type: ignore[no-any-return]
+        return t.where(self.concentration > 1, found, math.inf)
 
     @property
     def mode(self) -> Tensor:
-        return self.rate / (self.concentration + 1)  # type: ignore[no-any-return]
+        return self.rate / (self.concentration + 1)
 
     @property
     def variance(self) -> Tensor:
         shape = self.concentration
         found = self.rate.square() / ((shape - 1).square() * (shape - 2))
-        return t.where(shape > 2, found, math.inf)  # type: ignore[no-any-return]
+        return t.where(shape > 2, found, math.inf)
 
     def entropy(self) -> Tensor:
         shape = self.concentration
         found = shape + self.rate.log() + shape.lgamma()
-        return found - (1 + shape) * shape.digamma()  # type: ignore[no-any-return]
+        return found - (1 + shape) * shape.digamma()
 
 
 class FisherSnedecor(Distribution):
@@ -348,18 +348,18 @@ class FisherSnedecor(Distribution):
     @property
     def mean(self) -> Tensor:
         df2 = t.masked_fill(self.df2, self.df2 <= 2, math.nan)
-        return df2 / (df2 - 2)  # type: ignore[no-any-return]
+        return df2 / (df2 - 2)
 
     @property
     def mode(self) -> Tensor:
         found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return t.masked_fill(found, self.df1 <= 2, math.nan)  # type: ignore[no-any-return]
+        return t.masked_fill(found, self.df1 <= 2, math.nan)
 
     @property
     def variance(self) -> Tensor:
         df2 = t.masked_fill(self.df2, self.df2 <= 4, math.nan)
         above = 2 * df2.pow(2) * (self.df1 + df2 - 2)
-        return above / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))  # type: ignore[no-any-return]
+        return above / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
@@ -369,7 +369,7 @@ class FisherSnedecor(Distribution):
         two.clamp_(min=tiny)
         found = one / two
         found.clamp_(min=tiny)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -378,4 +378,4 @@ class FisherSnedecor(Distribution):
         ratio = self.df1 / self.df2
         found = (one + two).lgamma() - one.lgamma() - two.lgamma()
         found = found + one * ratio.log() + (one - 1) * t.log(value)
-        return found - (one + two) * t.log1p(ratio * value)  # type: ignore[no-any-return]
+        return found - (one + two) * t.log1p(ratio * value)

@@ -21,7 +21,7 @@ __all__ = ["MultivariateNormal"]
 
 def _times_vector(matrix: Tensor, vector: Tensor) -> Tensor:
     """Products of batches of matrices and vectors."""
-    return t.matmul(matrix, t.unsqueeze(vector, -1)).squeeze(-1)  # type: ignore[no-any-return]
+    return t.matmul(matrix, t.unsqueeze(vector, -1)).squeeze(-1)
 
 
 def _mahalanobis(factor: Tensor, away: Tensor) -> Tensor:
@@ -33,11 +33,11 @@ def _mahalanobis(factor: Tensor, away: Tensor) -> Tensor:
     if tuple(factor.shape[:-2]) == () and away.ndim > 1:  # one factor: all vectors at once
         columns = away.reshape((-1, size)).mT
         solved = linalg.solve_triangular(factor, columns, upper=False)
-        return solved.pow(2).sum(0).reshape(tuple(away.shape[:-1]))  # type: ignore[no-any-return]
+        return solved.pow(2).sum(0).reshape(tuple(away.shape[:-1]))
     wide = t.expand(factor, (*batch, size, size))
     column = t.unsqueeze(t.expand(away, (*batch, size)), -1)
     solved = linalg.solve_triangular(wide, column, upper=False)
-    return solved.squeeze(-1).pow(2).sum(-1)  # type: ignore[no-any-return]
+    return solved.squeeze(-1).pow(2).sum(-1)
 
 
 def _factor_of_precision(precision: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ class MultivariateNormal(Distribution):
 
     def _widened(self, matrix: Tensor) -> Tensor:
         wide = (*self._batch_shape, *self._event_shape, *self._event_shape)
-        return t.expand(matrix, wide)  # type: ignore[no-any-return]
+        return t.expand(matrix, wide)
 
     @lazy_property
     def scale_tril(self) -> Tensor:
@@ -148,21 +148,21 @@ class MultivariateNormal(Distribution):
     @property
     def variance(self) -> Tensor:
         found = self._unbroadcasted_scale_tril.pow(2).sum(-1)
-        return t.expand(found, (*self._batch_shape, *self._event_shape))  # type: ignore[no-any-return]
+        return t.expand(found, (*self._batch_shape, *self._event_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         drawn = standard_normal(self._extended_shape(sample_shape), self.loc)
-        return self.loc + _times_vector(self._unbroadcasted_scale_tril, drawn)  # type: ignore[no-any-return]
+        return self.loc + _times_vector(self._unbroadcasted_scale_tril, drawn)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = _mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         constant = self._event_shape[0] * math.log(2 * math.pi)
-        return -0.5 * (constant + distance) - self._half_log_determinant()  # type: ignore[no-any-return]
+        return -0.5 * (constant + distance) - self._half_log_determinant()
 
     def _half_log_determinant(self) -> Tensor:
-        return t.diagonal(self._unbroadcasted_scale_tril, 0, -2, -1).log().sum(-1)  # type: ignore[no-any-return]
+        return t.diagonal(self._unbroadcasted_scale_tril, 0, -2, -1).log().sum(-1)
 
     def entropy(self) -> Tensor:
         constant = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))

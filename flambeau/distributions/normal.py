@@ -55,7 +55,7 @@ class Normal(ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self.stddev.pow(2)  # type: ignore[no-any-return,attr-defined]
+        return self.stddev.pow(2)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         return self._expanded(Normal, batch_shape, _instance, "loc", "scale")
@@ -70,26 +70,26 @@ class Normal(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         eps = standard_normal(self._extended_shape(sample_shape), self.loc)
-        return self.loc + eps * self.scale  # type: ignore[no-any-return]
+        return self.loc + eps * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         var = self.scale**2
         distance = -((value - self.loc) ** 2) / (2 * var)
-        return distance - self.scale.log() - LOG_ROOT_TWO_PI  # type: ignore[no-any-return]
+        return distance - self.scale.log() - LOG_ROOT_TWO_PI
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         away = (value - self.loc) * self.scale.reciprocal() / math.sqrt(2)
-        return 0.5 * (1 + t.erf(away))  # type: ignore[no-any-return]
+        return 0.5 * (1 + t.erf(away))
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.loc + self.scale * t.erfinv(2 * value - 1) * math.sqrt(2)  # type: ignore[no-any-return]
+        return self.loc + self.scale * t.erfinv(2 * value - 1) * math.sqrt(2)
 
     def entropy(self) -> Tensor:
-        return 0.5 + 0.5 * math.log(2 * math.pi) + t.log(self.scale)  # type: ignore[no-any-return]
+        return 0.5 + 0.5 * math.log(2 * math.pi) + t.log(self.scale)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -97,7 +97,7 @@ class Normal(ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         one, two = natural_params
-        return -0.25 * one.pow(2) / two + 0.5 * t.log(-math.pi / two)  # type: ignore[no-any-return,attr-defined]
+        return -0.25 * one.pow(2) / two + 0.5 * t.log(-math.pi / two)
 
 
 class LogNormal(TransformedDistribution):
@@ -128,19 +128,19 @@ class LogNormal(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        return (self.loc + self.scale.pow(2) / 2).exp()  # type: ignore[no-any-return]
+        return (self.loc + self.scale.pow(2) / 2).exp()
 
     @property
     def mode(self) -> Tensor:
-        return (self.loc - self.scale.square()).exp()  # type: ignore[no-any-return]
+        return (self.loc - self.scale.square()).exp()
 
     @property
     def variance(self) -> Tensor:
         squared = self.scale.pow(2)
-        return squared.expm1() * (2 * self.loc + squared).exp()  # type: ignore[no-any-return]
+        return squared.expm1() * (2 * self.loc + squared).exp()
 
     def entropy(self) -> Tensor:
-        return self.base_dist.entropy() + self.loc  # type: ignore[no-any-return]
+        return self.base_dist.entropy() + self.loc
 
 
 class HalfNormal(TransformedDistribution):
@@ -166,32 +166,32 @@ class HalfNormal(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.scale * math.sqrt(2 / math.pi)  # type: ignore[no-any-return]
+        return self.scale * math.sqrt(2 / math.pi)
 
     @property
     def mode(self) -> Tensor:
-        return t.zeros_like(self.scale)  # type: ignore[no-any-return]
+        return t.zeros_like(self.scale)
 
     @property
     def variance(self) -> Tensor:
-        return self.scale.pow(2) * (1 - 2 / math.pi)  # type: ignore[no-any-return]
+        return self.scale.pow(2) * (1 - 2 / math.pi)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         found = self.base_dist.log_prob(value) + math.log(2)
-        return t.where(value >= 0, found, -math.inf)  # type: ignore[no-any-return]
+        return t.where(value >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1  # type: ignore[no-any-return]
+        return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, prob: Tensor) -> Tensor:  # type: ignore[override]
+    def icdf(self, prob: Tensor) -> Tensor:
         return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)  # type: ignore[no-any-return]
+        return self.base_dist.entropy() - math.log(2)
 
 
 class LogisticNormal(TransformedDistribution):
@@ -214,9 +214,9 @@ class LogisticNormal(TransformedDistribution):
     @property
     def loc(self) -> Tensor:
         """Mean of the normal variables."""
-        return self.base_dist.base_dist.loc  # type: ignore[no-any-return]
+        return self.base_dist.base_dist.loc
 
     @property
     def scale(self) -> Tensor:
         """Standard deviation of the normal variables."""
-        return self.base_dist.base_dist.scale  # type: ignore[no-any-return]
+        return self.base_dist.base_dist.scale

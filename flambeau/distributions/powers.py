@@ -54,22 +54,22 @@ class Weibull(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.scale * t.exp(t.lgamma(1 + self.concentration_reciprocal))  # type: ignore[no-any-return]
+        return self.scale * t.exp(t.lgamma(1 + self.concentration_reciprocal))
 
     @property
     def mode(self) -> Tensor:
         shape = self.concentration
-        return self.scale * ((shape - 1) / shape) ** shape.reciprocal()  # type: ignore[no-any-return]
+        return self.scale * ((shape - 1) / shape) ** shape.reciprocal()
 
     @property
     def variance(self) -> Tensor:
         inverse = self.concentration_reciprocal
         spread = t.exp(t.lgamma(1 + 2 * inverse)) - t.exp(2 * t.lgamma(1 + inverse))
-        return self.scale.pow(2) * spread  # type: ignore[no-any-return]
+        return self.scale.pow(2) * spread
 
     def entropy(self) -> Tensor:
         inverse = self.concentration_reciprocal
-        return euler_constant * (1 - inverse) + t.log(self.scale * inverse) + 1  # type: ignore[no-any-return]
+        return euler_constant * (1 - inverse) + t.log(self.scale * inverse) + 1
 
 
 class Pareto(TransformedDistribution):
@@ -92,7 +92,7 @@ class Pareto(TransformedDistribution):
     @property
     def mean(self) -> Tensor:
         alpha = self.alpha.clamp(min=1)
-        return alpha * self.scale / (alpha - 1)  # type: ignore[no-any-return]
+        return alpha * self.scale / (alpha - 1)
 
     @property
     def mode(self) -> Tensor:
@@ -101,7 +101,7 @@ class Pareto(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         alpha = self.alpha.clamp(min=2)
-        return self.scale.pow(2) * alpha / ((alpha - 1).pow(2) * (alpha - 2))  # type: ignore[no-any-return]
+        return self.scale.pow(2) * alpha / ((alpha - 1).pow(2) * (alpha - 2))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
@@ -109,7 +109,7 @@ class Pareto(TransformedDistribution):
         return constraints.greater_than_eq(self.scale)
 
     def entropy(self) -> Tensor:
-        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())  # type: ignore[no-any-return]
+        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
 
 
 class Kumaraswamy(TransformedDistribution):
@@ -145,7 +145,7 @@ class Kumaraswamy(TransformedDistribution):
         share = 1 + order / self.concentration1
         count = self.concentration0
         beta = t.lgamma(share) + t.lgamma(count) - t.lgamma(share + count)
-        return count * t.exp(beta)  # type: ignore[no-any-return]
+        return count * t.exp(beta)
 
     @property
     def mean(self) -> Tensor:
@@ -155,15 +155,15 @@ class Kumaraswamy(TransformedDistribution):
     def mode(self) -> Tensor:
         one, two = self.concentration1, self.concentration0
         found = one.reciprocal() * (-two).log1p() - (-one * two).log1p()
-        return t.masked_fill(found, (two < 1) | (one < 1), math.nan).exp()  # type: ignore[no-any-return]
+        return t.masked_fill(found, (two < 1) | (one < 1), math.nan).exp()
 
     @property
     def variance(self) -> Tensor:
-        return self._moment(2) - t.pow(self.mean, 2)  # type: ignore[no-any-return]
+        return self._moment(2) - t.pow(self.mean, 2)
 
     def entropy(self) -> Tensor:
         one = 1 - self.concentration1.reciprocal()
         two = 1 - self.concentration0.reciprocal()
         harmonic = t.digamma(self.concentration0 + 1) + euler_constant
         found = two + one * harmonic
-        return found - t.log(self.concentration1) - t.log(self.concentration0)  # type: ignore[no-any-return]
+        return found - t.log(self.concentration1) - t.log(self.concentration0)

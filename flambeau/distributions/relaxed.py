@@ -48,7 +48,7 @@ class LogitRelaxedBernoulli(_Chances):
         probs = clamp_probs(t.expand(self.probs, shape))
         drawn = clamp_probs(uniform_draws(shape, probs))
         odds = drawn.log() - (-drawn).log1p() + probs.log() - (-probs).log1p()
-        return odds / self.temperature  # type: ignore[no-any-return]
+        return odds / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -58,7 +58,7 @@ class LogitRelaxedBernoulli(_Chances):
         scale = self.temperature.log() if isinstance(self.temperature, Tensor) else math.log(
             self.temperature
         )  # fmt: skip
-        return scale + away - 2 * away.exp().log1p()  # type: ignore[no-any-return]
+        return scale + away - 2 * away.exp().log1p()
 
 
 class RelaxedBernoulli(TransformedDistribution):
@@ -86,12 +86,12 @@ class RelaxedBernoulli(TransformedDistribution):
     @property
     def logits(self) -> Tensor:
         """Log odds."""
-        return self.base_dist.logits  # type: ignore[no-any-return]
+        return self.base_dist.logits
 
     @property
     def probs(self) -> Tensor:
         """Chances."""
-        return self.base_dist.probs  # type: ignore[no-any-return]
+        return self.base_dist.probs
 
 
 class ExpRelaxedCategorical(Distribution):
@@ -139,7 +139,7 @@ class ExpRelaxedCategorical(Distribution):
         drawn = clamp_probs(uniform_draws(shape, self.logits))
         gumbels = -((-(drawn.log())).log())
         scores = (self.logits + gumbels) / self.temperature
-        return scores - t.logsumexp(scores, -1, True)  # type: ignore[no-any-return]
+        return scores - t.logsumexp(scores, -1, True)
 
     def log_prob(self, value: Tensor) -> Tensor:
         count = self._categorical._num_events
@@ -150,7 +150,7 @@ class ExpRelaxedCategorical(Distribution):
         scale = math.lgamma(count) + t.log(temperature) * (count - 1)
         score = logits - value.mul(self.temperature)
         score = (score - t.logsumexp(score, -1, True)).sum(-1)
-        return score + scale  # type: ignore[no-any-return]
+        return score + scale
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
@@ -178,9 +178,9 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     @property
     def logits(self) -> Tensor:
         """Logarithms of the probabilities."""
-        return self.base_dist.logits  # type: ignore[no-any-return]
+        return self.base_dist.logits
 
     @property
     def probs(self) -> Tensor:
         """Probabilities."""
-        return self.base_dist.probs  # type: ignore[no-any-return]
+        return self.base_dist.probs

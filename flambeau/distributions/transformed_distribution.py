@@ -82,20 +82,20 @@ class TransformedDistribution(Distribution):
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """As the base's."""
-        return self.base_dist.has_rsample  # type: ignore[no-any-return]
+        return self.base_dist.has_rsample
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             x = self.base_dist.sample(sample_shape)
             for transform in self.transforms:
                 x = transform(x)
-            return x  # type: ignore[no-any-return]
+            return x
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         x = self.base_dist.rsample(sample_shape)
         for transform in self.transforms:
             x = transform(x)
-        return x  # type: ignore[no-any-return]
+        return x
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -110,7 +110,7 @@ class TransformedDistribution(Distribution):
             found = found - sum_rightmost(determinant, event_dim - transform.domain.event_dim)
             y = x
         rest = event_dim - len(self.base_dist.event_shape)
-        return found + sum_rightmost(self.base_dist.log_prob(y), rest)  # type: ignore[no-any-return]
+        return found + sum_rightmost(self.base_dist.log_prob(y), rest)
 
     def _monotonize_cdf(self, value: Tensor) -> Tensor:
         sign: Any = 1
@@ -118,7 +118,7 @@ class TransformedDistribution(Distribution):
             sign = sign * transform.sign
         if isinstance(sign, int) and sign == 1:
             return value
-        return sign * (value - 0.5) + 0.5  # type: ignore[no-any-return]
+        return sign * (value - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
         for transform in self.transforms[::-1]:
@@ -167,7 +167,7 @@ class Independent(Distribution):
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """As the base's."""
-        return self.base_dist.has_rsample  # type: ignore[no-any-return]
+        return self.base_dist.has_rsample
 
     @property
     def has_enumerate_support(self) -> bool:  # type: ignore[override]
@@ -184,33 +184,33 @@ class Independent(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.base_dist.mean  # type: ignore[no-any-return]
+        return self.base_dist.mean
 
     @property
     def mode(self) -> Tensor:
-        return self.base_dist.mode  # type: ignore[no-any-return]
+        return self.base_dist.mode
 
     @property
     def variance(self) -> Tensor:
-        return self.base_dist.variance  # type: ignore[no-any-return]
+        return self.base_dist.variance
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base_dist.sample(sample_shape)  # type: ignore[no-any-return]
+        return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base_dist.rsample(sample_shape)  # type: ignore[no-any-return]
+        return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         found = self.base_dist.log_prob(value)
-        return sum_rightmost(found, self.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
+        return sum_rightmost(found, self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
-        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:
             raise NotImplementedError("Enumeration over cartesian product is not implemented")
-        return self.base_dist.enumerate_support(expand=expand)  # type: ignore[no-any-return]
+        return self.base_dist.enumerate_support(expand=expand)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"
@@ -275,29 +275,29 @@ class MixtureSameFamily(Distribution):
 
     def _probs(self) -> Tensor:
         probs = self.mixture_distribution.probs
-        return probs.reshape(tuple(probs.shape) + (1,) * self._event_ndims)  # type: ignore[no-any-return]
+        return probs.reshape(tuple(probs.shape) + (1,) * self._event_ndims)
 
     @property
     def mean(self) -> Tensor:
-        return t.sum(self._probs() * self.component_distribution.mean, -1 - self._event_ndims)  # type: ignore[no-any-return]
+        return t.sum(self._probs() * self.component_distribution.mean, -1 - self._event_ndims)
 
     @property
     def variance(self) -> Tensor:
         probs, dim = self._probs(), -1 - self._event_ndims
         inner = t.sum(probs * self.component_distribution.variance, dim)
         apart = self.component_distribution.mean - t.unsqueeze(self.mean, dim)
-        return inner + t.sum(probs * apart.pow(2.0), dim)  # type: ignore[no-any-return]
+        return inner + t.sum(probs * apart.pow(2.0), dim)
 
-    def log_prob(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def log_prob(self, x: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(x)
         found = self.component_distribution.log_prob(t.unsqueeze(x, -1 - self._event_ndims))
         weights = t.log_softmax(self.mixture_distribution.logits, -1)
-        return t.logsumexp(found + weights, -1)  # type: ignore[no-any-return]
+        return t.logsumexp(found + weights, -1)
 
-    def cdf(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def cdf(self, x: Tensor) -> Tensor:
         found = self.component_distribution.cdf(t.unsqueeze(x, -1 - self._event_ndims))
-        return t.sum(found * self.mixture_distribution.probs, -1)  # type: ignore[no-any-return]
+        return t.sum(found * self.mixture_distribution.probs, -1)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -309,7 +309,7 @@ class MixtureSameFamily(Distribution):
             index = chosen.reshape(tuple(chosen.shape) + ones)
             lead = (1,) * at
             index = index.repeat((*lead, 1, *tuple(self.event_shape)))
-            return t.gather(drawn, at, index).squeeze(at)  # type: ignore[no-any-return]
+            return t.gather(drawn, at, index).squeeze(at)
 
     def __repr__(self) -> str:
         return (

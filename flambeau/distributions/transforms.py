@@ -43,7 +43,7 @@ class Transform:
     def event_dim(self) -> int:
         """Dims of an event, where they are as many before and after."""
         if self.domain.event_dim == self.codomain.event_dim:
-            return self.domain.event_dim  # type: ignore[no-any-return]
+            return self.domain.event_dim
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
 
     @property
@@ -53,7 +53,7 @@ class Transform:
         if inverse is None:
             inverse = _InverseTransform(self)
             self._inv = weakref.ref(inverse)
-        return inverse  # type: ignore[no-any-return]
+        return inverse
 
     @property
     def sign(self) -> Any:
@@ -124,19 +124,19 @@ class _InverseTransform(Transform):
         self._inv: Any = transform
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """The map's image."""
         return self._inv.codomain
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """The map's domain."""
         return self._inv.domain
 
     @property
     def bijective(self) -> bool:  # type: ignore[override]
         """As the map's."""
-        return self._inv.bijective  # type: ignore[no-any-return]
+        return self._inv.bijective
 
     @property
     def sign(self) -> Any:
@@ -144,10 +144,10 @@ class _InverseTransform(Transform):
 
     @property
     def inv(self) -> Transform:
-        return self._inv  # type: ignore[no-any-return]
+        return self._inv
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self._inv.with_cache(cache_size).inv  # type: ignore[no-any-return]
+        return self._inv.with_cache(cache_size).inv
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _InverseTransform) and self._inv == other._inv
@@ -185,7 +185,7 @@ class ComposeTransform(Transform):
     __hash__ = object.__hash__
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """The first map's domain, with the dims that later ones need."""
         if not self.parts:
             return constraints.real
@@ -199,7 +199,7 @@ class ComposeTransform(Transform):
         return domain
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """The last map's image, with the dims that earlier ones need."""
         if not self.parts:
             return constraints.real
@@ -231,7 +231,7 @@ class ComposeTransform(Transform):
             inverse = ComposeTransform([part.inv for part in reversed(self.parts)])
             self._inv = weakref.ref(inverse)
             inverse._inv = weakref.ref(self)
-        return inverse  # type: ignore[no-any-return]
+        return inverse
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
@@ -297,12 +297,12 @@ class IndependentTransform(Transform):
         )
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """The base's with more dims."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """The base's with more dims."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 

@@ -43,22 +43,22 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Probabilities of log odds, or of unnormalised log probabilities in the last dim."""
     if is_binary:
-        return functions.sigmoid(logits)  # type: ignore[no-any-return]
-    return functions.softmax(logits, -1)  # type: ignore[no-any-return]
+        return functions.sigmoid(logits)
+    return functions.softmax(logits, -1)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
     """Probabilities kept off 0 and 1 by the dtype's epsilon."""
     eps = queries.finfo(probs.dtype).eps
-    return functions.clamp(probs, eps, 1 - eps)  # type: ignore[no-any-return]
+    return functions.clamp(probs, eps, 1 - eps)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     """Log odds of probabilities, or their logarithms."""
     kept = clamp_probs(probs)
     if is_binary:
-        return functions.log(kept) - functions.log1p(-kept)  # type: ignore[no-any-return]
-    return functions.log(kept)  # type: ignore[no-any-return]
+        return functions.log(kept) - functions.log1p(-kept)
+    return functions.log(kept)
 
 
 def binary_cross_entropy(logits: Tensor, value: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
         raise ValueError(f"diag ({diag}) provided is outside [{-size}, {size - 1}].")
     places = _lower_places(size, diag)
     flat = mat.reshape((*mat.shape[:-2], size * size))
-    return functions.index_select(flat, -1, creation.tensor(places))  # type: ignore[no-any-return]
+    return functions.index_select(flat, -1, creation.tensor(places))
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
@@ -137,7 +137,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     places = creation.tensor(_lower_places(side, diag))
     return functions.index_copy(
         flat, -1, places, vec
-    ).reshape(  # type: ignore[no-any-return]
+    ).reshape(
         (*vec.shape[:-1], side, side)
     )
 

@@ -38,12 +38,12 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """Numbers of the shape before."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """Numbers of the shape after."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
@@ -277,12 +277,12 @@ class CatTransform(Transform):
         return all(each.bijective for each in self.transforms)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """The parts' domains."""
         return constraints.cat([each.domain for each in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """The parts' images."""
         return constraints.cat([each.codomain for each in self.transforms], self.dim, self.lengths)
 
@@ -328,11 +328,11 @@ class StackTransform(Transform):
         return all(each.bijective for each in self.transforms)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """The parts' domains."""
         return constraints.stack([each.domain for each in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """The parts' images."""
         return constraints.stack([each.codomain for each in self.transforms], self.dim)

@@ -56,7 +56,7 @@ class Signature:
         self.targets = targets
         self.number_format = number_format
         self.all_layouts = layouts + fresh_outputs
-        self.out_layout = fresh_outputs[0] if fresh_outputs else None
+        self.out_layout: Any = fresh_outputs[0] if fresh_outputs else None
         self.out_bytes = sum([layout.span_bytes for layout in fresh_outputs])
         self.form: Any = None  # relative.form_of keeps its answer here
         self._lowered: Lowered | None = None

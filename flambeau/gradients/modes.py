@@ -102,7 +102,8 @@ class Mode:
 
     def __call__(self, function: _Function) -> _Function:
         if isinstance(function, type):
-            function.__init__ = self(function.__init__)  # type: ignore[method-assign]
+            kind: Any = function
+            kind.__init__ = self(kind.__init__)
             return function
         import inspect  # only decorators need it, and it brings a dozen modules
 

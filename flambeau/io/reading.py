@@ -16,7 +16,8 @@ import zipfile
 from collections.abc import Callable
 from typing import Any, Final
 
-from flambeau.base import dtypes, layout as layouts
+from flambeau.base import dtypes
+from flambeau.base import layout as layouts
 from flambeau.base.devices import device
 from flambeau.base.errors import helped
 from flambeau.io.storage_types import DTYPES
@@ -120,7 +121,8 @@ class _Unpickler(pickle.Unpickler):
         if (module, name) in _NUMPY:
             import importlib
 
-            return getattr(importlib.import_module(module.replace("numpy.core", "numpy._core")), name)
+            now = module.replace("numpy.core", "numpy._core")
+            return getattr(importlib.import_module(now), name)
         raise pickle.UnpicklingError(
             helped(
                 "Weights only load failed. This file can still be loaded, to do so you have two "
@@ -156,7 +158,8 @@ def load(
     Raises   FileNotFoundError; RuntimeError: not a whole archive; pickle.UnpicklingError: the file
              asks for a type that is not on the list.
     """
-    if map_location is not None and not callable(map_location) and not isinstance(map_location, dict):
+    is_name = not (callable(map_location) or isinstance(map_location, dict))
+    if map_location is not None and is_name:
         creation.chosen_device(map_location)
     if hasattr(f, "read"):
         return _load_archive(f)

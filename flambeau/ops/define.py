@@ -113,8 +113,8 @@ class Operator:
     specials: ClassVar[dict[str, tuple[float, ...]]] = {}
     # Operand -> names its cotangent reads; absent: whatever vjp names. Saves less.
     saved_for: ClassVar[dict[str, tuple[str, ...]]] = {}
-    # Attributes that hold sizes (ints, nested tuples of them) and are used as sizes alone: plans are
-    # shared between calls that differ in them.
+    # Attributes that hold sizes (ints, nested tuples of them) and are used as sizes alone: plans
+    # are shared between calls that differ in them.
     sizes: ClassVar[tuple[str, ...]] = ()
     max_ulp: ClassVar[dict[str, float]] = {}
     differentiable: ClassVar[bool] = True

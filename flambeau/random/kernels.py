@@ -36,10 +36,10 @@ def kernel(name: str) -> tuple[Kernel, Kernel]:
     def make() -> str:
         from flambeau.random.native.catalogue import text_of
 
-        return text_of(name, function)
+        return text_of(name, kernel_name)
 
-    function = f"random_{name}"
-    address = compile_functions({function: LateText(make, ("random/native",))})[function]
+    kernel_name = f"random_{name}"
+    address = compile_functions({kernel_name: LateText(make, ("random/native",))})[kernel_name]
     found = _kernels[name] = (_SHORT(address), _LONG(address))
     return found
 

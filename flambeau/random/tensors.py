@@ -1,7 +1,7 @@
 """Random tensors: rand, randn, randint, randperm, bernoulli, multinomial ... and name_() fills.
 
 Keeps     a draw happens when the call is made, whatever is pending, so streams are torch's; a
-          target that nothing pending touches is filled where it lies, others by way of fresh memory.
+          target that nothing pending touches is filled where it lies, others through fresh memory.
 Touches   fills, fills_sampled, tensor (creation, functions), gradients' in-place rules.
 Not here  the streams themselves (fills.py), dropout as an operator (nn.functional), draws whose
           parameters are tensors (sampled_tensors.py)."""
@@ -14,9 +14,9 @@ from typing import Any
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous, layout
+from flambeau.engine import callsite, stream
 from flambeau.gradients import members
 from flambeau.gradients import record as gradient_record
-from flambeau.engine import callsite, stream
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import Generator, default_generator
 from flambeau.tensor import Tensor, creation, functions, index_bounds
@@ -198,7 +198,7 @@ def randperm(n: int, **named: Any) -> Tensor:
         out.copy_(made)
         return out  # type: ignore[no-any-return]
     if element is not dtypes.int64:
-        return made.to(element)  # type: ignore[no-any-return]
+        return made.to(element)
     index_bounds.know(made, 0, max(n - 1, 0))
     return made
 
@@ -226,7 +226,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **named: Any) -> T
     if out is not None:
         out.copy_(made)
         return out  # type: ignore[no-any-return]
-    return made
+    return made  # type: ignore[no-any-return]
 
 
 def _bytes_drawn(
@@ -268,14 +268,15 @@ def bernoulli(
     """0 or 1 with the chances in `input` (or with chance p everywhere), in input's dtype."""
     if p is None and not input.is_floating_point():
         raise NotImplementedError(
-            f"\"bernoulli_tensor_cpu_self_\" not implemented for '{fills.SCALAR_NAMES[input.dtype.name]}'"
+            '"bernoulli_tensor_cpu_self_" not implemented for '
+            f"'{fills.SCALAR_NAMES[input.dtype.name]}'"
         )
     mask = _each(input, generator) if p is None else keep_mask(tuple(input.shape), p, generator)
     made = mask.to(input.dtype)
     if out is not None:
         out.copy_(made)
         return out  # type: ignore[no-any-return]
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def multinomial(

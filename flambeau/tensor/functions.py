@@ -7,8 +7,9 @@ Not here  torch's public names (flambeau/__init__.py), methods (methods.py)."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.ops import names
 from flambeau.ops.define import REGISTRY
@@ -27,6 +28,12 @@ _WRITTEN = {
     **dict.fromkeys(("empty", "empty_strided"), "flambeau.tensor.creation"),
     "is_grad_enabled": "flambeau.gradients.modes",  # asked by gradients with a fused first order
 }  # fmt: skip
+
+
+if TYPE_CHECKING:  # what the room itself calls: mypy meets these calls before __getattr__
+    clone: Callable[..., Any]
+    contiguous_copy: Callable[..., Any]
+    convert: Callable[..., Any]
 
 
 def __getattr__(name: str) -> Any:

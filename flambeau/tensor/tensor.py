@@ -7,7 +7,7 @@ Not here  methods made from operators (methods.py), indexing, printing, conversi
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.layout import Layout
@@ -85,7 +85,87 @@ class Tensor(View, metaclass=TensorMeta):
         return id(self)
 
     if TYPE_CHECKING:
-        # Members come from the registry and from tables: methods.py, late_methods.py.
+        # Members come from the registry and from tables: methods.py, late_methods.py; these
+        # give one Tensor however they are called.
+        abs: Callable[..., Tensor]
+        all: Callable[..., Tensor]
+        any: Callable[..., Tensor]
+        argmax: Callable[..., Tensor]
+        bernoulli: Callable[..., Tensor]
+        ceil: Callable[..., Tensor]
+        clamp: Callable[..., Tensor]
+        clone: Callable[..., Tensor]
+        contiguous: Callable[..., Tensor]
+        copy_: Callable[..., Tensor]
+        cos: Callable[..., Tensor]
+        cumsum: Callable[..., Tensor]
+        detach: Callable[..., Tensor]
+        diagonal: Callable[..., Tensor]
+        div: Callable[..., Tensor]
+        double: Callable[..., Tensor]
+        eq: Callable[..., Tensor]
+        exp: Callable[..., Tensor]
+        expand: Callable[..., Tensor]
+        expm1: Callable[..., Tensor]
+        fill_: Callable[..., Tensor]
+        flatten: Callable[..., Tensor]
+        flip: Callable[..., Tensor]
+        floor: Callable[..., Tensor]
+        gather: Callable[..., Tensor]
+        ge: Callable[..., Tensor]
+        gt: Callable[..., Tensor]
+        index_select: Callable[..., Tensor]
+        isfinite: Callable[..., Tensor]
+        le: Callable[..., Tensor]
+        lgamma: Callable[..., Tensor]
+        log: Callable[..., Tensor]
+        log1p: Callable[..., Tensor]
+        log_softmax: Callable[..., Tensor]
+        logsumexp: Callable[..., Tensor]
+        long: Callable[..., Tensor]
+        lt: Callable[..., Tensor]
+        masked_fill: Callable[..., Tensor]
+        matmul: Callable[..., Tensor]
+        mean: Callable[..., Tensor]
+        mul: Callable[..., Tensor]
+        mul_: Callable[..., Tensor]
+        narrow: Callable[..., Tensor]
+        ne: Callable[..., Tensor]
+        neg: Callable[..., Tensor]
+        new_empty: Callable[..., Tensor]
+        new_full: Callable[..., Tensor]
+        new_ones: Callable[..., Tensor]
+        new_tensor: Callable[..., Tensor]
+        new_zeros: Callable[..., Tensor]
+        permute: Callable[..., Tensor]
+        pow: Callable[..., Tensor]
+        prod: Callable[..., Tensor]
+        reciprocal: Callable[..., Tensor]
+        repeat: Callable[..., Tensor]
+        reshape: Callable[..., Tensor]
+        round: Callable[..., Tensor]
+        scatter: Callable[..., Tensor]
+        select: Callable[..., Tensor]
+        sigmoid: Callable[..., Tensor]
+        sign: Callable[..., Tensor]
+        sin: Callable[..., Tensor]
+        softmax: Callable[..., Tensor]
+        sqrt: Callable[..., Tensor]
+        squeeze: Callable[..., Tensor]
+        sum: Callable[..., Tensor]
+        tanh: Callable[..., Tensor]
+        to: Callable[..., Tensor]
+        transpose: Callable[..., Tensor]
+        tril: Callable[..., Tensor]
+        triu: Callable[..., Tensor]
+        type_as: Callable[..., Tensor]
+        unsqueeze: Callable[..., Tensor]
+        view: Callable[..., Tensor]
+        where: Callable[..., Tensor]
+        zero_: Callable[..., Tensor]
+        shape: Size
+        ndim: int
+        requires_grad: bool
         def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, key: Any) -> Tensor: ...
         def __setitem__(self, key: Any, value: Any) -> None: ...
@@ -149,7 +229,8 @@ def new_tensor(storage: Storage, layout: Layout) -> Tensor:
 
 
 _RESULT_TYPES: dict[str, Any] = {}
-_named_tuple: Any = collections.namedtuple  # of names that are data: no class a checker could know
+# Of names that are data: no class that a checker could know.
+_named_tuple: Any = collections.namedtuple  # noqa: PYI024
 
 
 def _result_text(self: Any) -> str:

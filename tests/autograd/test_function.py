@@ -125,16 +125,24 @@ class Broken(Function):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda g: g, r"function BrokenBackward returned an incorrect number of gradients "
-         r"\(expected 2, got 1\)"),
-        (lambda g: (g, g), "function BrokenBackward returned a gradient different than None at "
-         "position 2, but the corresponding forward input was not a Variable"),
+        (lambda g: g, r"returned an incorrect number of gradients \(expected 2, got 1\)"),
+        (
+            lambda g: (g, g),
+            (
+                "function BrokenBackward returned a gradient different than None at position 2, "
+                "but the corresponding forward input was not a Variable"
+            ),
+        ),
         (lambda g: (3.0, None), r"expected Variable or None \(got float\)"),
-        (lambda g: (torch.tensor([1.0, 2.0, 3.0]), None),
-         r"Function BrokenBackward returned an invalid gradient at index 0 - got \[3\] but expected "
-         r"shape compatible with \[2\]"),
+        (
+            lambda g: (torch.tensor([1.0, 2.0, 3.0]), None),
+            (
+                r"Function BrokenBackward returned an invalid gradient at index 0 - got \[3\] "
+                r"but expected shape compatible with \[2\]"
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_wrong_gradients(answer, message):
     Broken.answer = staticmethod(answer)
     y = Broken.apply(leaf(1.0, 2.0), 2.0).sum()
@@ -262,7 +270,7 @@ def test_mark_dirty_of_a_view():
 
 
 def test_mark_dirty_errors():
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an"):
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used"):
         Double.apply(leaf(1.0))
 
     class Hidden(Function):
@@ -346,7 +354,7 @@ def test_save_for_backward_takes_tensors_only():
             ctx.save_for_backward(3)
             return x * 2.0
 
-    with pytest.raises(TypeError, match="save_for_backward can only save variables, but argument 0"):
+    with pytest.raises(TypeError, match="save_for_backward can only save variables, but"):
         Number.apply(leaf(1.0))
 
 

@@ -30,7 +30,7 @@ def test_right_gradients_pass():
 
 
 def test_wrong_gradients_fail():
-    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to"):
         gradcheck(WrongCube.apply, doubles(0.3, -0.7))
     assert not gradcheck(WrongCube.apply, doubles(0.3, -0.7), raise_exception=False)
 

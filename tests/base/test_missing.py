@@ -1,6 +1,7 @@
 """A missing name says so, says what is near, and costs nothing while nobody reads it."""
 
 import importlib
+import importlib.util
 import pickle
 import sys
 from types import ModuleType
@@ -92,10 +93,8 @@ ROOMS = ["", "nn", "nn.functional", "nn.init", "optim", "optim.lr_scheduler", "u
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_public_room_words_its_missing_names(room):
     name = f"flambeau.{room}".rstrip(".")
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        assert name.startswith(error.name)  # the room itself is not there yet
-        return
+    if importlib.util.find_spec(name) is None:
+        return  # the room itself is not there yet
+    module = importlib.import_module(name)
     with pytest.raises(AttributeError, match=r"\n  flambeau  has no torch.*no_such_name yet"):
         _ = module.no_such_name

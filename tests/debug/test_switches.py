@@ -31,9 +31,13 @@ def test_fuse_off_makes_a_segment_of_every_operator() -> None:
 def test_switches_are_put_back(switch: object, name: str, value: object) -> None:
     """Also when the block raises."""
     before = getattr(CONFIG, name)
-    with pytest.raises(ZeroDivisionError), switch(value):  # type: ignore[operator]
-        assert getattr(CONFIG, name) == value
-        _ = 1 // 0
+    def fails_inside() -> None:
+        with switch(value):  # type: ignore[operator]
+            assert getattr(CONFIG, name) == value
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails_inside()
     assert getattr(CONFIG, name) == before
 
 

@@ -15,7 +15,8 @@ from flambeau.tensor import functions
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-40, -1e-42, 0.5, 3.0]
 DTYPES = ["float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8", "bool"]
-SHAPES = [(), (1,), (5,), (33,), (3, 4), (4, 1), (1, 4), (7, 40), (2, 3, 5), (40, 33), (0, 4), (1100,)]
+FLAT_SHAPES = [(), (1,), (5,), (33,)]
+SHAPES = [*FLAT_SHAPES, (3, 4), (4, 1), (1, 4), (7, 40), (2, 3, 5), (40, 33), (0, 4), (1100,)]
 # Elementwise operators of one and of two tensors, by name; learnt from the registry.
 _SKIPPED = {"fill", "copy"}
 
@@ -67,7 +68,9 @@ def make(choice: random.Random, shape: tuple[int, ...], dtype: str) -> Any:
 class Program:
     """Runs a seeded list of steps over a pool of tensors; errors are results too."""
 
-    def __init__(self, seed: int, n_steps: int, between: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, seed: int, n_steps: int, between: Callable[[int], None] | None = None
+    ) -> None:
         self.choice = random.Random(seed)
         self.n_steps = n_steps
         self.between = between
@@ -80,7 +83,8 @@ class Program:
         shape = choice.choice(SHAPES)
         for _ in range(3):
             dtype = choice.choice(DTYPES[:2] if choice.random() < 0.6 else DTYPES)
-            self.pool.append(make(choice, shape if choice.random() < 0.7 else choice.choice(SHAPES), dtype))
+            own_shape = shape if choice.random() < 0.7 else choice.choice(SHAPES)
+            self.pool.append(make(choice, own_shape, dtype))
         for number in range(self.n_steps):
             if self.between is not None:
                 self.between(number)
@@ -152,7 +156,8 @@ class Program:
         if name in ("exp_", "neg_"):
             function(target)
         else:
-            function(target, self.choice.choice([0.5, 2, self._any()]) if name != "clamp_min_" else 0)
+            other = 0 if name == "clamp_min_" else self.choice.choice([0.5, 2, self._any()])
+            function(target, other)
 
     def _drop(self) -> Any:
         if len(self.pool) > 3:
@@ -173,7 +178,8 @@ def _flat(tensor: Any) -> Any:
     from flambeau.tensor.conversion import flat_values
 
     return [
-        "nan" if value != value else (value if value else repr(value)) for value in flat_values(tensor)
+        "nan" if value != value else (value if value else repr(value))
+        for value in flat_values(tensor)
     ]
 
 

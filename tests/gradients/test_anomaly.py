@@ -12,10 +12,9 @@ def test_first_nan_and_where_it_was_recorded():
     with torch.autograd.detect_anomaly():
         loss = (x / x).sqrt().sum()
         with (
-            pytest.warns(UserWarning, match="Error detected in SqrtBackward0. Traceback of") as seen,
-            pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values in its "
-                          "0th output."),
-        ):  # fmt: skip
+            pytest.warns(UserWarning, match=r"Error detected in SqrtBackward0\.") as seen,
+            pytest.raises(RuntimeError, match="'SqrtBackward0' returned nan values in its 0th"),
+        ):
             loss.backward()
     assert "(x / x).sqrt().sum()" in str(seen[0].message)
 

@@ -125,10 +125,12 @@ def test_hooks_keep_higher_orders():
 
 
 def test_disable_saved_tensors_hooks():
-    with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
-        with pytest.raises(RuntimeError, match="not here"):
-            with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
-                pass
+    with (
+        torch.autograd.graph.disable_saved_tensors_hooks("not here"),
+        pytest.raises(RuntimeError, match="not here"),
+        torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    ):
+        pass
 
 
 def test_saved_attributes_of_nodes():

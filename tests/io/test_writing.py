@@ -10,7 +10,8 @@ import pytest
 import flambeau as torch
 from flambeau import nn
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+INTEGERS = ["bool", "uint8", "int8", "int16", "int32", "int64"]
+DTYPES = [*INTEGERS, "float16", "bfloat16", "float32", "float64"]
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -55,5 +56,5 @@ def test_a_failed_save_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     """torch's sentence."""
-    with pytest.raises(RuntimeError, match="Parent directory .* does not exist"):
+    with pytest.raises(RuntimeError, match=r"Parent directory .* does not exist"):
         torch.save(torch.ones(1), tmp_path / "no" / "model.pt")

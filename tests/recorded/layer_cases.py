@@ -85,8 +85,10 @@ CASES: list[tuple[Any, ...]] = [
     ("nn.GRUCell(5, 4)", (5,)),
     ("nn.MultiheadAttention(8, 2)", (3, 2, 8), (3, 2, 8), (3, 2, 8)),
     (
-        "nn.MultiheadAttention(8, 2, kdim=5, vdim=6, add_bias_kv=True, add_zero_attn=True, "
-        "batch_first=True)",
+        (
+            "nn.MultiheadAttention(8, 2, kdim=5, vdim=6, add_bias_kv=True, add_zero_attn=True, "
+            "batch_first=True)"
+        ),
         (2, 3, 8), (2, 4, 5), (2, 4, 6),
     ),
     ("nn.TransformerEncoderLayer(8, 2, 16, norm_first=True, batch_first=True)", (3, 2, 8)),
@@ -109,8 +111,10 @@ CASES: list[tuple[Any, ...]] = [
     ("nn.MSELoss(reduction='sum')", ROWS, ROWS),
     ("nn.CrossEntropyLoss()", ROWS, CLASSES),
     (
-        "nn.CrossEntropyLoss(torch.tensor([0.1, 0.2, 0.3, 0.4, 0.5]), label_smoothing=0.1, "
-        "ignore_index=3)",
+        (
+            "nn.CrossEntropyLoss(torch.tensor([0.1, 0.2, 0.3, 0.4, 0.5]), label_smoothing=0.1, "
+            "ignore_index=3)"
+        ),
         ROWS, CLASSES,
     ),
     ("nn.CrossEntropyLoss()", ROWS, SHARES),

@@ -33,6 +33,7 @@ OPTIMIZERS = (
     "optim.LBFGS(p, max_iter=3)",
     "optim.LBFGS(p, line_search_fn='strong_wolfe', history_size=4, max_iter=3)",
 )
+_TWO = "[schedules.ConstantLR(o, 0.1, 2), schedules.ExponentialLR(o, 0.9)]"
 SCHEDULES = (
     "schedules.StepLR(o, 3)",
     "schedules.MultiStepLR(o, [2, 5, 5])",
@@ -49,9 +50,8 @@ SCHEDULES = (
     "schedules.OneCycleLR(o, 0.5, total_steps=12)",
     "schedules.OneCycleLR(o, 0.5, epochs=3, steps_per_epoch=5, three_phase=True)",
     "schedules.OneCycleLR(o, 0.5, total_steps=8)",
-    "schedules.SequentialLR(o, [schedules.ConstantLR(o, 0.1, 2), schedules.ExponentialLR(o, 0.9)],"
-    " [3])",
-    "schedules.ChainedScheduler([schedules.ConstantLR(o, 0.1, 2), schedules.ExponentialLR(o, 0.9)])",
+    f"schedules.SequentialLR(o, {_TWO}, [3])",
+    f"schedules.ChainedScheduler({_TWO})",
     "schedules.ReduceLROnPlateau(o, patience=1, cooldown=1)",
 )
 

@@ -30,7 +30,8 @@ def product(reads: Sequence[Any], writes: Sequence[Any]) -> NativePlan:
     plan = gemm.plan_product(
         left.dtype, batch, m, n, left.shape[-1], strides[0], strides[1], strides[2], bits, threads
     )
-    places = {"a": At("read", 0), "b": At("read", 1), "c": At("write", 0), "workspace": At("workspace")}
+    places = {"a": At("read", 0), "b": At("read", 1), "c": At("write", 0)}
+    places["workspace"] = At("workspace")
     steps = []
     for step in plan.steps:
         arguments: list[int | At] = []

@@ -47,7 +47,8 @@ def word_at(address: int, offset: int = 0) -> int:
 
 def offsets_of(kind: type, *names: str) -> dict[str, int]:
     """'Class.slot' -> offset in bytes, for these slots of a class."""
-    made: Any = kind.__new__(kind)
+    new: Any = kind.__new__
+    made = new(kind)
     found = {}
     for name in names:
         descriptor = vars(kind)[name]

@@ -67,7 +67,7 @@ def searchsorted(
         sorted_sequence = t.gather(sorted_sequence, -1, sorter)
     found = _places(sorted_sequence, values, right or side == "right")
     found = found.to(dtypes.int32) if out_int32 else found
-    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+    return found if out is None else out.copy_(found)
 
 
 def _kind(tensor: Tensor) -> str:

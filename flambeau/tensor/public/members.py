@@ -172,7 +172,7 @@ def real(self: Tensor) -> Tensor:
 
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself, which is dense."""
-    return self if dtype is None else self.to(dtype)  # type: ignore[no-any-return,attr-defined]
+    return self if dtype is None else self.to(dtype)
 
 
 def same(self: Tensor) -> Tensor:
@@ -297,7 +297,7 @@ def _from_python(self: Tensor, values: list[Any], name: str) -> Tensor:
         )
     layout = self._layout
     made = creation.from_bytes(creation.packed(values, layout.dtype), layout.shape, layout.dtype)
-    return self.copy_(made)  # type: ignore[no-any-return]
+    return self.copy_(made)
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
