@@ -220,6 +220,10 @@ class Planner:
         for statement in reversed(lowered.statements):
             if statement.is_empty:
                 continue
+            if isinstance(statement, Native) and "wanted" in statement.attributes:
+                read = [storage_of[references[r]] in needed for r in statement.results]
+                if sum(read) == 1:
+                    statement = statement.alone(read.index(True))
             for r in statement.results:
                 if storage_of[references[r]] in needed:
                     for source in statement.sources:

@@ -188,7 +188,9 @@ class Native:
     made        what the maker returned under which switches
     """
 
-    __slots__ = ("attributes", "made", "maker", "reads", "results", "sources", "writes")
+    __slots__ = (
+        "_alone", "attributes", "made", "maker", "reads", "results", "sources", "writes",
+    )  # fmt: skip
     is_empty = False
 
     def __init__(
@@ -205,6 +207,17 @@ class Native:
         self.sources = tuple([memory.reference for memory in reads])
         self.results = tuple([memory.reference for memory in writes])
         self.made: dict[tuple[int | None, ...], Any] = {}
+        self._alone: dict[int, Native] = {}
+
+    def alone(self, result: int) -> Native:
+        """The statement where only this result is read. Its maker takes `wanted`: "both",
+        "values" (the first result) or "indices"."""
+        found = self._alone.get(result)
+        if found is None:
+            wanted = {**self.attributes, "wanted": ("values", "indices")[result]}
+            found = self._alone[result] = Native(self.maker, self.reads, self.writes, wanted)
+            found.results = (self.results[result],)
+        return found
 
     def __repr__(self) -> str:
         return f"{self.maker.__name__} {list(self.writes)} = {list(self.reads)}"

@@ -108,7 +108,10 @@ class Sort(Sorting):
         values = b.temporary(input.shape, input.dtype)
         indices = b.temporary(input.shape, dtypes.int64)
         if 0 not in input.shape:
-            b.kernel("sorting.sort", (input,), (values, indices), dim=dim, descending=descending)
+            b.kernel(
+                "sorting.sort", (input,), (values, indices),
+                dim=dim, descending=descending, wanted="both",
+            )  # fmt: skip
         return values, indices
 
     def samples(self, s: Any) -> list[Any]:
@@ -136,7 +139,10 @@ class TopK(Sorting):
         shape = (*input.shape[:dim], k, *input.shape[dim + 1 :])
         values, indices = b.temporary(shape, input.dtype), b.temporary(shape, dtypes.int64)
         if 0 not in shape:
-            b.kernel("sorting.topk", (input,), (values, indices), dim=dim, k=k, largest=largest)
+            b.kernel(
+                "sorting.topk", (input,), (values, indices),
+                dim=dim, k=k, largest=largest, wanted="both",
+            )  # fmt: skip
         return values, indices
 
     def samples(self, s: Any) -> list[Any]:
