@@ -1,14 +1,14 @@
 """Sphinx's settings, and what fills the generated parts of the pages while HTML is built.
 
 Keeps     what can be counted is counted at build time and stands nowhere else.
-Touches   the package (its names), CHANGELOG.md, tests/recorded/torch_names.json.
+Touches   flambeau/compat.toml, CHANGELOG.md, tests/recorded/torch_names.json.
 Not here  the pages' own text."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -41,30 +41,27 @@ def fill_page(_app: Any, name: str, source: list[str]) -> None:
         source[0] = source[0].replace("<!-- changelog -->", text.split("\n", 1)[1])
 
 
-def served(owner: str) -> Any:
-    """flambeau's module or class behind torch's `owner`, or None."""
-    parts = owner.split(".")[1:]
-    found: Any = importlib.import_module("flambeau")
-    for depth, part in enumerate(parts, 1):
-        following = getattr(found, part, None)
-        if following is None:
-            try:
-                following = importlib.import_module(".".join(["flambeau", *parts[:depth]]))
-            except ImportError:
-                return None
-        found = following
-    return found
-
-
 def table_of_names() -> str:
-    """One row a room of torch's: how many of its public names are here, and which are not."""
+    """One row a room of torch's: how many of its public names are done, partial, and refused."""
+    table = tomllib.loads((ROOT / "flambeau/compat.toml").read_text(encoding="utf-8"))
     recorded = json.loads((ROOT / "tests/recorded/torch_names.json").read_text(encoding="utf-8"))
-    rows = ["| names of | in torch | here | not yet |", "|---|---|---|---|"]
-    for owner, names in recorded["names"].items():
-        found = served(owner)
-        missing = [name for name in names if found is None or not hasattr(found, name)]
-        listed = ", ".join(f"<code>{name}</code>" for name in missing)
-        if len(missing) > 12:
-            listed = f"<details><summary>{len(missing)} names</summary>{listed}</details>"
-        rows.append(f"| `{owner}` | {len(names)} | {len(names) - len(missing)} | {listed} |")
+    rows = ["| names of | done | partly | refused |", "|---|---|---|---|"]
+    for owner, room in table.items():
+        partial = [f"<code>{name}</code>: {why}" for name, why in room.get("partial", {}).items()]
+        refused = [
+            f"{why}: " + ", ".join(f"<code>{name}</code>" for name in names)
+            for why, names in room.get("refused", {}).items()
+        ]
+        count = sum(len(names) for names in room.get("refused", {}).values())
+        rows.append(
+            f"| `{owner}` | {len(room['done'])} | {folded(partial, len(partial))} | "
+            f"{folded(refused, count)} |"
+        )
     return f"Names of torch {recorded['version']}.\n\n" + "\n".join(rows) + "\n"
+
+
+def folded(lines: list[str], count: int) -> str:
+    """Lines of a cell behind their number, opened by a click."""
+    if not lines:
+        return "0"
+    return f"<details><summary>{count}</summary>{'<br>'.join(lines)}</details>"

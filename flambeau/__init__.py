@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import dtypes as _dtypes
-from flambeau.base.devices import Device as device
+from flambeau.base.devices import Device as device  # noqa: N813 - torch's name
 from flambeau.base.dtypes import (
     bfloat16,
     complex64,
@@ -30,12 +30,11 @@ from flambeau.tensor import Size, Tensor
 from flambeau.tensor.creation import tensor  # the function, as torch has it, hides the room
 from flambeau.torch_version import __version__
 
-
-bool = _dtypes.bool_  # noqa: A001 - torch's name
+bool = _dtypes.bool_  # torch's names, over Python's
 half, double, short, long = float16, float64, int16, int64
 cfloat, cdouble = complex64, complex128
-float = float32  # noqa: A001 - torch's name
-int = int32  # noqa: A001 - torch's name
+float = float32
+int = int32
 inf = _dtypes.INFINITY
 nan = _dtypes.NAN
 pi = _dtypes.PI
@@ -55,8 +54,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.public.queries": (
         "allclose", "can_cast", "equal", "finfo", "get_default_dtype", "iinfo", "is_complex",
         "is_floating_point", "is_nonzero", "is_tensor", "numel", "is_signed", "promote_types",
-        "result_type", "set_default_dtype", "typename", "broadcast_shapes", "broadcast_tensors", "is_storage",
-        "is_same_size", "set_default_device", "get_default_device", "is_inference",
+        "result_type", "set_default_dtype", "typename", "broadcast_shapes", "broadcast_tensors",
+        "is_storage", "is_same_size", "set_default_device", "get_default_device", "is_inference",
     ),
     "flambeau.tensor.public.forms": (
         "argwhere", "chunk", "einsum", "masked_select", "max", "meshgrid", "min", "nonzero",
@@ -73,7 +72,9 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "bincount", "bucketize", "dist", "histc", "histogram", "searchsorted",
     ),
     "flambeau.tensor.public.distinct": ("unique", "unique_consecutive"),
-    "flambeau.tensor.public.members": ("from_dlpack", "conj", "real", "resolve_conj", "resolve_neg"),
+    "flambeau.tensor.public.members": (
+        "from_dlpack", "conj", "real", "resolve_conj", "resolve_neg",
+    ),
     "flambeau.tensor.public.printing": ("get_printoptions", "printoptions", "set_printoptions"),
     "flambeau.random": (
         "Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed",
@@ -99,8 +100,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "set_num_threads", "use_deterministic_algorithms", "set_warn_always",
     ),
     "flambeau.tensor.public.legacy": (
-        "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
-        "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
+        "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor",
+        "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
     ),
     "flambeau.tensor.public.formats": (
         "channels_last", "channels_last_3d", "contiguous_format", "memory_format",
@@ -119,11 +120,23 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
     ),
     "flambeau.base.errors": ("OutOfMemoryError",),
+    "flambeau.nn.functional": (
+        "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear",
+        "channel_shuffle", "cosine_similarity", "dropout", "feature_alpha_dropout", "group_norm",
+        "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle",
+        "pixel_unshuffle", "prelu", "rrelu",
+    ),
     "flambeau.sparse": ("sparse_coo_tensor", "spmm"),
     "flambeau.tensor.public.storages": ("TypedStorage", "UntypedStorage"),
     "flambeau.io": ("load", "save"),
     "flambeau.cli.stand_in": ("as_torch",),
 }
+# Methods that are functions too.
+_METHODS = (
+    "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",
+    "conj_physical", "detach_", "fill_", "fix_", "get_device", "is_conj", "is_neg", "negative_",
+    "resize_as_", "zero_",
+)  # fmt: skip
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
     "amp", "autograd", "backends", "cli", "cuda", "debug", "distributed", "distributions", "fft",
@@ -163,6 +176,8 @@ def _operator(name: str) -> Any:
     from flambeau.tensor import functions
 
     found = functions.public(name)
+    if found is None and name in _METHODS:
+        found = getattr(Tensor, name)
     return _missing(name) if found is None else found
 
 
@@ -170,12 +185,40 @@ def __dir__() -> list[str]:
     from flambeau.tensor import functions
 
     names = {n for n in globals() if not n.startswith("_")} | set(_WHERE) | set(_MODULES)
-    return sorted(names | {name for name in functions.public_names() if "." not in name})
+    functional = {name for name in functions.public_names() if "." not in name}
+    return sorted(names | set(_METHODS) | functional)
 
 
 __all__ = [
-    "Size", "Tensor", "__version__", "bfloat16", "bool", "cdouble", "cfloat", "complex128",
-    "complex64", "device", "double", "dtype", "e", "float", "float16", "float32", "float64",
-    "half", "inf", "int", "int16", "int32", "int64", "int8", "long", "nan", "newaxis", "pi",
-    "short", "tensor", "uint8",
+    "Size",
+    "Tensor",
+    "__version__",
+    "bfloat16",
+    "bool",
+    "cdouble",
+    "cfloat",
+    "complex64",
+    "complex128",
+    "device",
+    "double",
+    "dtype",
+    "e",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "inf",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "long",
+    "nan",
+    "newaxis",
+    "pi",
+    "short",
+    "tensor",
+    "uint8",
 ]  # fmt: skip

@@ -33,6 +33,7 @@ FREE_TESTS = {
     "tests/test_layers.py": "the imports of the whole package",
     "tests/test_layout.py": "the shape of the whole tree",
     "tests/test_imports.py": "which modules importing flambeau loads",
+    "tests/test_compat.py": "the table of torch's names, flambeau/compat.toml",
     "tests/test_docs.py": "docstrings, README and the pages under docs/",
     "tests/test_invariants.py": "promises about whole programs: fused or not, the same bits",
     "tests/engine/test_fork.py": "forks at every stage of a program",

@@ -3,7 +3,7 @@
 Keeps     a missing name raises AttributeError (`hasattr` is False), and ImportError where
           `from torch import name` asked for it; looking for near names costs nothing until the
           message is read, so `hasattr` stays cheap.
-Touches   sys.modules and the caller's code object, read only.
+Touches   sys.modules and the caller's code object, compat.toml; read only.
 Not here  serving `import torch` (cli/stand_in.py)."""
 
 from __future__ import annotations
@@ -54,6 +54,17 @@ def near_names(name: str, candidates: Iterable[str], limit: int = 4) -> list[str
     return list(dict.fromkeys(same + close))[:limit]
 
 
+def refusal(room: str, name: str) -> str | None:
+    """Why compat.toml says a name is not there, where it says more than that."""
+    import tomllib
+    from pathlib import Path
+
+    table = Path(__file__).resolve().parents[1] / "compat.toml"
+    refused = tomllib.loads(table.read_text(encoding="utf-8")).get(room, {}).get("refused", {})
+    reasons = [why for why, names in refused.items() if name in names]
+    return reasons[0] if reasons and reasons[0] != "not there yet" else None
+
+
 class _Explanation:
     """An exception's text, written when it is read: most missing names are only asked after."""
 
@@ -68,6 +79,9 @@ class _Explanation:
             f"module {where!r} has no attribute {name!r}",
             f"  flambeau  has no {where}.{name} yet",
         ]
+        why = refusal(where, name)
+        if why:
+            lines.append(f"  because   {why}")
         elsewhere = [
             f"{torch_name(other)}.{name}"
             for other in _PUBLIC

@@ -58,7 +58,8 @@ class SparseTensor:
 
     def numel(self) -> int:
         """Elements of the whole matrix."""
-        return self.shape[0] * self.shape[1]
+        rows, columns = self.shape
+        return rows * columns
 
     def sparse_dim(self) -> int:
         """Two."""
@@ -275,14 +276,16 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None) -> SparseTensor:
 def mm(sparse: Any, dense: Any) -> Tensor:
     """Product of a sparse and a dense matrix."""
     if not isinstance(sparse, SparseTensor):
-        return t.mm(sparse, dense.to_dense() if isinstance(dense, SparseTensor) else dense)  # type: ignore[no-any-return]
+        plain: Tensor = dense.to_dense() if isinstance(dense, SparseTensor) else dense
+        return t.mm(sparse, plain)  # type: ignore[no-any-return]
     if isinstance(dense, SparseTensor):
         dense = dense.to_dense()
     if dense.ndim != 2:
         raise RuntimeError(f"mm: Expected dim 2 tensor for mat2, got {dense.ndim}D")
     if sparse.shape[1] != dense.shape[0]:
         raise RuntimeError(
-            f"addmm: Argument #3 (dense): Expected dim 0 size {sparse.shape[1]}, got {dense.shape[0]}"
+            f"addmm: Argument #3 (dense): Expected dim 0 size {sparse.shape[1]}, got "
+            f"{dense.shape[0]}"
         )
     rows, columns = sparse._index[0], sparse._index[1]
     terms = t.index_select(dense, 0, columns) * sparse._value.unsqueeze(1)

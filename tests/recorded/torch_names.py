@@ -14,7 +14,11 @@ import torch
 ROOMS = [
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils",
     "torch.optim", "torch.optim.lr_scheduler", "torch.autograd", "torch.utils.data",
-    "torch.linalg", "torch.fft", "torch.special",
+    "torch.linalg", "torch.fft", "torch.special", "torch.distributions",
+    "torch.distributions.constraints", "torch.distributions.transforms", "torch.sparse",
+    "torch.func", "torch.cuda", "torch.amp", "torch.random", "torch.nn.utils.rnn",
+    "torch.nn.utils.parametrize", "torch.utils.checkpoint", "torch.utils.tensorboard",
+    "torch.autograd.functional", "torch.jit",
 ]  # fmt: skip
 
 
@@ -39,7 +43,8 @@ def names_of(owner):
     names = getattr(owner, "__all__", None) or [n for n in dir(owner) if not n.startswith("_")]
     if owner is torch:
         names = [name for name in names if not leaked(name)]
-    return sorted(name for name in names if not isinstance(getattr(owner, name, None), ModuleType))
+    kept = {name for name in names if not isinstance(getattr(owner, name, None), ModuleType)}
+    return sorted(kept)
 
 
 def main():
