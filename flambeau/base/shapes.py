@@ -110,7 +110,7 @@ def elementwise_layout(operands: tuple[Operand, ...], element: dtype) -> Layout:
     dims (so that `x.t() + 1` is laid out as x.t() is), as torch's TensorIterator chooses them."""
     tensors = [each for each in operands if type(each) is Layout]
     if not tensors:
-        raise RuntimeError("at least one operand must be a tensor")
+        raise TypeError("at least one operand must be a tensor")
     first = tensors[0]
     key = (elementwise_layout, *tensors[1:], element)
     found = first.memo.get(key)

@@ -53,7 +53,8 @@ def follow(name: str, arguments: dict[str, Any], result: Any) -> None:
     """Note the bounds of an integer result that follow from how it was made."""
     if name in ("argmax", "argmin"):
         source, dim = arguments["input"], arguments.get("dim")
-        size = source._layout.n_elements if dim is None else source._layout.shape[dim]
+        shape = source._layout.shape
+        size = source._layout.n_elements if dim is None or not shape else shape[dim]
         know(result, 0, max(size - 1, 0))
         return
     sources: list[Tensor] = []

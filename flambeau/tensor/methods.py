@@ -128,6 +128,7 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
     element: Any = named.get("dtype")
     where: Any = named.get("device")
     copy = named.get("copy", False)
+    flags: list[bool] = []  # non_blocking, copy
     unknown = set(named) - {"dtype", "device", "copy", "non_blocking", "memory_format"}
     if unknown:
         raise TypeError(f"to() got an unexpected keyword argument '{unknown.pop()}'")
@@ -140,11 +141,14 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
             element, where = argument._layout.dtype, argument._layout.device
         elif isinstance(argument, (str, Device)):
             where = argument
-        elif not isinstance(argument, bool) and argument is not None:
+        elif isinstance(argument, bool):
+            flags.append(argument)
+        elif argument is not None:
             raise TypeError(
                 "to() received an invalid combination of arguments - got "
                 f"({type(argument).__name__})"
             )
+    copy = copy or flags[1:2] == [True]
     target = creation.chosen_device(where) if where is not None else self._layout.device
     result = self
     if target is META and self._layout.device is CPU:
@@ -479,8 +483,8 @@ def install() -> None:
         size, stride, is_contiguous, contiguous, data_ptr, to, type_as,
     ):  # fmt: skip
         setattr(Tensor, function.__name__, function)
-    setattr(Tensor, "reshape", LazyMethod("reshape", _reshape_method))
-    setattr(Tensor, "__getitem__", LazyMethod("__getitem__", _getitem_method))
+    for name, make in (("reshape", _reshape_method), ("__getitem__", _getitem_method)):
+        setattr(Tensor, name, LazyMethod(name, make))
     for name, function in PLAIN.items():
         setattr(Tensor, name, function)
     for name, made in PROPERTIES.items():

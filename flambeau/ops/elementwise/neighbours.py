@@ -38,6 +38,9 @@ class NextAfter(Elementwise):
 
         return b.map(formula, input, other, compute=common.compute, dtype=common)
 
+    def vjp(self, t: Any, grad: Any) -> Any:
+        raise RuntimeError("derivative for aten::nextafter is not implemented")
+
     def samples(self, s: Any) -> list[Any]:
         return []
 

@@ -192,7 +192,7 @@ class Elu(ExponentialUnit):
         return self.value(k, input, alpha)
 
     def vjp(self, t: Any, grad: Any, input: Any, alpha: Any) -> Any:
-        return t.where(input > 0, grad, grad * (alpha * input.exp()))
+        return t.where(input > 0, grad, grad * (alpha * input.clamp(max=0).exp()))
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 0.7)]
@@ -209,7 +209,7 @@ class Selu(ExponentialUnit):
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
         scaled = grad * SELU_SCALE
-        return t.where(input > 0, scaled, scaled * (SELU_ALPHA * input.exp()))
+        return t.where(input > 0, scaled, scaled * (SELU_ALPHA * input.clamp(max=0).exp()))
 
 
 @operator("celu", aliases=("nn.functional.celu",), methods=())
@@ -222,7 +222,7 @@ class Celu(ExponentialUnit):
         return self.value(k, input, alpha, 1, k.div(1.0, alpha) if alpha != 1 else 1)
 
     def vjp(self, t: Any, grad: Any, input: Any, alpha: Any) -> Any:
-        return t.where(input > 0, grad, grad * (input / alpha).exp())
+        return t.where(input > 0, grad, grad * (input.clamp(max=0) / alpha).exp())
 
     specials = {"alpha": (1,)}
 

@@ -172,10 +172,10 @@ class LogSumExp(Operator):
 
     def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
         elements = b.convert(input, dtype.compute)
-        if not dim or 0 in input.shape:
+        if 0 in input.shape:
             largest = b.full(shapes.reduced_shape(input.shape, dim, True), 0.0, dtype.compute)
         else:
-            largest = reduce_extreme(b, "max", elements, dim, True)
+            largest = reduce_extreme(b, "max", elements, dim, True) if dim else elements
             # An infinite maximum is no use as a shift.
             largest = b.map(lambda k, m: k.select(k.eq(k.abs(m), float("inf")), 0.0, m), largest)
         terms = b.map(lambda k, x, m: k.exp(k.sub(x, m)), elements, largest)

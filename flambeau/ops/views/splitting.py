@@ -157,7 +157,7 @@ class Unbind(View):
 
     def view(self, input: Layout, dim: int = 0) -> Seen:
         if input.ndim == 0:
-            raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         at = shapes.wrap_dim(dim, input.ndim)
         seen, _ = view_rules.selected(input, at, 0) if input.shape[at] else (input, 0)
         return [(seen, place * input.strides[at]) for place in range(input.shape[at])]

@@ -133,7 +133,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """Reshaped to another tensor's shape."""
-    return self.reshape(other._layout.shape)  # type: ignore[no-any-return]
+    return self.reshape(other._layout.shape)
 
 
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
@@ -351,6 +351,8 @@ def repeat_interleave(
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
         shape = input._layout.shape
+        if repeats == 1:
+            return functions.clone(input)  # type: ignore[no-any-return]
         apart = functions.unsqueeze(input, at + 1)
         apart = functions.expand(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
         made: Tensor = apart.reshape((*shape[:at], size * repeats, *shape[at + 1 :]))

@@ -104,7 +104,7 @@ def into(out: Any, name: str, shape: tuple[int, ...], values: tuple[Any, ...] = 
 
         inplace.resize_for_out(out, shape)
     made = recorded(name, contiguous(shape, out._layout.dtype, out._layout.device), values)
-    return out.copy_(made)  # type: ignore[no-any-return]
+    return out.copy_(made)
 
 
 def fresh(size: tuple[Any, ...], name: str, element: dtype | None, where: Any) -> Layout:
@@ -336,7 +336,7 @@ def new_tensor(
     """A copy of data in this tensor's dtype on its device."""
     if isinstance(data, Tensor):
         made = data.detach().clone().to(dtype or data._layout.dtype)
-        return made.requires_grad_(True) if requires_grad else made  # type: ignore[no-any-return]
+        return made.requires_grad_(True) if requires_grad else made
     return creation.tensor(
         data, dtype=dtype or self._layout.dtype, device=device or self._layout.device,
         requires_grad=requires_grad,
@@ -386,7 +386,7 @@ def count_of(start: Any, end: Any, step: Any, element: dtype) -> int:
     if element is dtypes.int64:
         start, end, step = int(start), int(end), int(step)
     if step == 0:
-        raise RuntimeError("step must be nonzero")
+        raise ValueError("step must be nonzero")
     if (end - start) * (1 if step > 0 else -1) < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):

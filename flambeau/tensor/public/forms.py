@@ -7,6 +7,7 @@ Not here  functions made of several operators (composed.py)."""
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import Any
 
 from flambeau.base import dtypes, shapes
@@ -15,6 +16,8 @@ from flambeau.tensor import functions
 from flambeau.tensor.public import index_keys
 from flambeau.tensor.tensor import Tensor, result_tuple
 
+# The room of singular values, which stands higher and is there for this one order of norm.
+_FACTORED = "linalg"
 _EXTREME_FORMS = (
     "\n * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = "
     "None)\n * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)"
@@ -119,7 +122,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
         raise TypeError(
             f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
         )
-    return input.reshape(shape)  # type: ignore[no-any-return]
+    return input.reshape(shape)
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -155,8 +158,19 @@ def norm(
     dtype: dtype | None = None,
 ) -> Tensor:  # fmt: skip
     """Vector norm of order p over all elements or dims ("fro": 2)."""
-    found = functions.norm(input, p, dim, keepdim, dtype)
+    if p == "nuc":
+        found = _nuclear_norm(input, dim, keepdim, dtype)
+    else:
+        found = functions.norm(input, p, dim, keepdim, dtype)
     return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+
+
+def _nuclear_norm(input: Tensor, dim: Any, keepdim: bool, element: dtype | None) -> Tensor:
+    """Sum of the singular values of matrices."""
+    norms = import_module(f"flambeau.{_FACTORED}")
+    matrix = input if element is None else input.to(element)
+    dims = (-2, -1) if dim is None else tuple(dim)
+    return norms.matrix_norm(matrix, "nuc", dims, keepdim)  # type: ignore[no-any-return]
 
 
 def einsum(*arguments: Any) -> Tensor:
