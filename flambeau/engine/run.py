@@ -69,7 +69,7 @@ _references: Final = sys.getrefcount
 def _calibrate() -> int:
     """References to a storage that only a segment's list holds, as getrefcount counts them."""
     storages: list[Storage] = [object.__new__(Storage)]
-    return [_references(storage) for storage in storages][0]
+    return [_references(storage) for storage in storages][0]  # noqa: RUF015 - counted as used
 
 
 UNHELD_REFERENCES: Final = _calibrate()

@@ -34,8 +34,8 @@ class Signature:
     """
 
     __slots__ = (
-        "_lowered", "all_layouts", "attributes", "form", "fresh_outputs", "layouts", "number_format",
-        "operator", "out_bytes", "out_layout", "parameters", "targets",
+        "_lowered", "all_layouts", "attributes", "form", "fresh_outputs", "layouts",
+        "number_format", "operator", "out_bytes", "out_layout", "parameters", "targets",
     )  # fmt: skip
 
     def __init__(

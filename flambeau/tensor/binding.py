@@ -71,6 +71,13 @@ class Parameter:
         self.specials = specials
 
 
+def _role(kind: str) -> str:
+    """What gradients are told of an operand of this kind."""
+    if kind == "Tensors":
+        return "tensors"
+    return "number" if "Number" in kind else "tensor"
+
+
 def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
     """The public signature, read off infer, formula or view."""
     kind: Any = type(operator)
@@ -82,7 +89,8 @@ def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
         function, skipped = kind.infer, 1
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    defaults = dict(zip(reversed(names[: code.co_argcount]), reversed(function.__defaults__ or ())))
+    with_defaults = reversed(names[: code.co_argcount])
+    defaults = dict(zip(with_defaults, reversed(function.__defaults__ or ()), strict=False))
     defaults.update(function.__kwdefaults__ or {})
     made = []
     for position, name in enumerate(names):
@@ -135,7 +143,7 @@ class Binding:
         """gradients.record.plan_of this operator, made once."""
         if self._plan is None:
             roles = tuple(
-                (p.name, "tensors" if p.kind == "Tensors" else "number" if "Number" in p.kind else "tensor")
+                (p.name, _role(p.kind))
                 for p in self.parameters
                 if p.kind != "attribute"
             )
@@ -164,7 +172,8 @@ class Binding:
                 if own in self.positions and numpy_name not in self.positions:
                     named[own] = named.pop(numpy_name)
         for parameter in self.parameters[count:]:
-            values.append(named.pop(parameter.name, parameter.default) if named else parameter.default)
+            default = parameter.default
+            values.append(named.pop(parameter.name, default) if named else default)
         if named:
             self._unknown(named)
         for parameter, value in zip(self.parameters, values, strict=True):
@@ -251,8 +260,8 @@ class Binding:
                     )
             return tuple(value)
         raise TypeError(
-            f"{self.name}(): argument '{parameter.name}' (position {position + 1}) must be tuple of "
-            f"Tensors, not {_type_name(value)}"
+            f"{self.name}(): argument '{parameter.name}' (position {position + 1}) must be tuple "
+            f"of Tensors, not {_type_name(value)}"
         )
 
     # Signatures --------------------------------------------------------------------

@@ -52,7 +52,7 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
         gradient_record.attach_inplace(
             binding.gradient_plan, signature.attributes, saved, target, site
         )
-    return target
+    return target  # type: ignore[no-any-return]
 
 
 def operands_of(binding: Binding, call: Call) -> tuple[Any, ...]:

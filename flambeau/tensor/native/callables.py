@@ -284,7 +284,8 @@ def getitem(binding: Binding, function: Function, memo_key: str) -> Function:
     if native is None:
         return function
     attach = _general_attach(native, binding)
-    made = make_callable(native, native.getitem, function, _OneKey(memo_key), attach=attach, shape=1)
+    key = _OneKey(memo_key)
+    made = make_callable(native, native.getitem, function, key, attach=attach, shape=1)
     attach.made = made
     return made  # type: ignore[no-any-return]
 

@@ -16,7 +16,7 @@ _MEMBER_OF_DESCRIPTOR: Final = 40  # of PyMemberDescrObject, behind head, type, 
 _OFFSET_OF_MEMBER: Final = 16  # of PyMemberDef, behind name and type
 
 
-class UnknownLayout(Exception):
+class UnknownLayoutError(Exception):
     """This Python lays objects out in a way the native recorder does not know."""
 
 
@@ -31,9 +31,9 @@ def check_build() -> None:
         and not hasattr(sys, "getobjects")
     )
     if not fine:
-        raise UnknownLayout("not the usual build of CPython")
+        raise UnknownLayoutError("not the usual build of CPython")
     if word_at(id(_Sample()), 8) != id(_Sample):
-        raise UnknownLayout("an object's type lies elsewhere")
+        raise UnknownLayoutError("an object's type lies elsewhere")
 
 
 class _Sample:
@@ -55,11 +55,11 @@ def offsets_of(kind: type, *names: str) -> dict[str, int]:
         member = word_at(id(descriptor), _MEMBER_OF_DESCRIPTOR)
         offset = word_at(member, _OFFSET_OF_MEMBER)
         if not _HEAD_BYTES <= offset < kind.__basicsize__:
-            raise UnknownLayout(f"{kind.__name__}.{name} at {offset}")
+            raise UnknownLayoutError(f"{kind.__name__}.{name} at {offset}")
         proof = _Sample()
         descriptor.__set__(made, proof)
         if word_at(id(made), offset) != id(proof):
-            raise UnknownLayout(f"{kind.__name__}.{name} is not at {offset}")
+            raise UnknownLayoutError(f"{kind.__name__}.{name} is not at {offset}")
         descriptor.__delete__(made)
         found[f"{kind.__name__}.{name}"] = offset
     return found

@@ -36,7 +36,7 @@ from flambeau.gradients.plan import (
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
 from flambeau.tensor.native import tables
-from flambeau.tensor.native.layout import UnknownLayout, check_build, offsets_of
+from flambeau.tensor.native.layout import UnknownLayoutError, check_build, offsets_of
 from flambeau.tensor.native.tables import (
     CACHE_BITS,
     CALLABLE,
@@ -69,7 +69,7 @@ _KINDS: Final = (
 )
 COMPILE_AFTER: Final = 1000  # records
 _FAILURES: Final = (
-    UnknownLayout, OSError, RuntimeError, ImportError, AttributeError, KeyError,
+    UnknownLayoutError, OSError, RuntimeError, ImportError, AttributeError, KeyError,
 )  # fmt: skip
 _FOUND: Final[list[Library | None]] = []  # what there is, once that was looked for
 _RENEWALS: Final[list[Callable[[], None]]] = []
@@ -114,12 +114,13 @@ class Library:
         return id(value)
 
     def _fill_table(self) -> None:
+        sequence: Any = graph.next_sequence  # a method of the counter native code advances
         values: dict[str, Any] = {
             "tensor": Tensor, "storage": Storage, "place": Place, "node": OperatorNode,
             "local": LOCAL, "zero": 0, "empty": (), "stream": "stream", "touch": "touch",
             "versions": "_versions", "rebased": "_rebased", "version": "version",
             "learn": self._learn,
-            "late": _run_late, "special": SPECIAL, "sequence": graph.next_sequence.__self__,
+            "late": _run_late, "special": SPECIAL, "sequence": sequence.__self__,
             "dtype": dtype, "creation": "_creation", "dim": "dim", "index": "index",
              "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
             "conformed": graph.conformed, "output": graph.Output, "leaf": graph.AccumulateGrad,
@@ -257,7 +258,7 @@ def special_value(specials: tuple[float, ...], number: float) -> int:
     """What tells a number that signatures name from all others, as @special says it."""
     for each in specials:
         if each == number:
-            (bits,) = struct.unpack("q", struct.pack("d", each))
+            bits: int = struct.unpack("q", struct.pack("d", each))[0]
             return (bits ^ VALUE_MASK) & _WORD
     return NO_VALUE
 

@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from flambeau.utils.tensorboard import summary
 
@@ -191,7 +191,7 @@ class SummaryWriter:
             writer.close()
         self.file_writer = self.all_writers = None
 
-    def __enter__(self) -> SummaryWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:

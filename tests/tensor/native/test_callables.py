@@ -226,7 +226,7 @@ def test_many_layouts_evict_and_stay_right():
 
 def test_unknown_layouts_fall_back(monkeypatch):
     def refuse():
-        raise layout.UnknownLayout("another Python")
+        raise layout.UnknownLayoutError("another Python")
 
     monkeypatch.setattr(library, "check_build", refuse)
     monkeypatch.setattr(library, "_FOUND", [])
