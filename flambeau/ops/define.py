@@ -5,7 +5,7 @@ Keeps     an operator is a description: it names no engine, no device and no ten
 Touches   base; formulas speak only through the `k`, lowerings through the `b`, gradients through
           the `t` that they are given.
 Not here  the functions and methods made from it (tensor/binding.py), the builder `b`
-          (engine/lower.py), the vocabulary `k` (codegen/vocabulary.py).
+          (engine/planning/lower.py), the vocabulary `k` (codegen/vocabulary.py).
 
     @operator("sigmoid", aliases=("special.expit", "nn.functional.sigmoid"))
     class Sigmoid(Elementwise):
@@ -50,7 +50,8 @@ Sizes = Any
 
 # (operand, "indices.2" for one of a sequence; lowest value; one above the highest; the error that
 # a value outside raises)
-Bound = tuple[str, int, int, Callable[[int], Exception]]
+# Operand, its values' range [low, high), the error; None for both: anything but 0, a divisor.
+Bound = tuple[str, int | None, int | None, Callable[[int], Exception]]
 
 OPERAND_KINDS: Final = frozenset(
     ("Layout", "Tensor", "Operand", "OptionalTensor", "OptionalOperand", "Tensors", "Number",
@@ -126,6 +127,9 @@ class Operator:
     def lower(self, b: Any, *operands: Any, **attributes: Any) -> Any:
         """The outputs as values of the lowering builder `b`."""
         raise NotImplementedError
+
+    # Attribute without which no values are bounded, so that calls without it pay nothing.
+    bounds_need: ClassVar[str] = ""
 
     def bounds(self, *operands: Any, **attributes: Any) -> list[Bound]:
         """Values that index operands may have; called as infer is."""
@@ -272,13 +276,12 @@ class View(Operator):
     """An operator whose result shares its input's memory: no record, no kernel.
 
     `view(self, input: Layout, ...) -> (Layout, offset in elements)`, the offset counted from the
-    input's (from the storage's start with `absolute_offset`). Raises torch's errors. Remembered per
+    input's. Raises torch's errors. Remembered per
     layout. None: the memory cannot be seen so; the result is the same view of a contiguous_copy.
     A list of such pairs: a sequence of results (split, unbind ...), and vjp takes `grads`.
     """
 
     out = False
-    absolute_offset: ClassVar[bool] = False
 
     def view(
         self, input: Layout, *attributes: Any, **named: Any

@@ -135,7 +135,9 @@ class Binding:
         self.n_positional = sum(not p.is_keyword for p in self.parameters)
         self.signatures: dict[Any, Signature] = new_table()
         self.is_view = isinstance(operator, ViewOperator)
-        self.has_bounds = type(operator).bounds is not Operator.bounds
+        bounded = type(operator).bounds is not Operator.bounds
+        self.has_bounds = bounded and not operator.bounds_need
+        self._bounds_need = operator.bounds_need
         self._plan: Any = None
 
     @property
@@ -357,7 +359,7 @@ class Binding:
         current = stream.LOCAL.stream
         site = current.site or callsite.site()
         tensors = call.tensors
-        if self.has_bounds:
+        if self.is_bounded(call):
             self.check_bounds(call)
         if signature.fresh_outputs and signature.fresh_outputs[0].device is META:
             storages = [new_storage(layout) for layout in signature.fresh_outputs]
@@ -391,6 +393,12 @@ class Binding:
 
         names = [parameter.name for parameter in self.parameters]
         index_bounds.follow(self.name, dict(zip(names, call.values, strict=True)), result)
+
+    def is_bounded(self, call: Call) -> bool:
+        """Whether values of a call's operands have to be looked at."""
+        if not self._bounds_need:
+            return self.has_bounds
+        return call.values[self.positions[self._bounds_need]] is not None
 
     def bounds_of(self, call: Call) -> tuple[list[Any], int | None]:
         """Where index values of calls with these layouts and attributes have to lie, and the one

@@ -68,14 +68,29 @@ def follow(name: str, arguments: dict[str, Any], result: Any) -> None:
         know(result, lowest, highest)
 
 
-def first_outside(index: Tensor, low: int, high: int, ignored: int | None = None) -> int | None:
-    """The first value outside [low, high) other than `ignored`, or None. Runs what is pending on
-    the index where its bounds are not known."""
+def first_outside(
+    index: Tensor, low: int | None, high: int | None, ignored: int | None = None
+) -> int | None:
+    """The first value outside [low, high) other than `ignored`, or None. Without bounds, 0 is what
+    must not be there: a divisor. Runs what is pending on the index where its bounds are unknown."""
+    if low is None or high is None:
+        return 0 if _has_zero(index) else None
     found = _first_outside(index, low, high)
     if found is None or ignored is None or found != ignored:
         return found
     chosen = functions.masked_fill(index, index == ignored, low)
     return _first_outside(chosen, low, high)
+
+
+def _has_zero(divisor: Tensor) -> bool:
+    """Whether an integer tensor holds 0."""
+    layout = divisor._layout
+    if not layout.n_elements or layout.device is META:
+        return False
+    bounds = known(divisor)
+    if bounds is not None and (bounds[0] > 0 or bounds[1] < 0):
+        return False
+    return not functions.all(functions.ne(divisor.detach(), 0)).item()
 
 
 def _first_outside(index: Tensor, low: int, high: int) -> int | None:

@@ -41,7 +41,7 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
         signature = _inplace_signature(binding, call, target._layout)
         remember(binding.signatures, key, signature)
     check_overlap(target, call.tensors[1:], binding.name)
-    if binding.has_bounds:
+    if binding.is_bounded(call):
         binding.check_bounds(call)
     operands = operands_of(binding, call)
     saved = gradient_record.prepare_inplace(binding.gradient_plan, operands, target)
@@ -204,7 +204,7 @@ def call_out(
         signature = known
     for each in outs:
         check_overlap(each, call.tensors, binding.name)
-    if binding.has_bounds:
+    if binding.is_bounded(call):
         binding.check_bounds(call)
     site = stream.LOCAL.stream.site or callsite.site()
     write(signature, (*call.tensors, *outs), tuple(call.numbers), site, outs)

@@ -10,11 +10,14 @@ from typing import Any
 
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
+from flambeau.base.layout import Layout
 from flambeau.base.promotion import BOOLEAN, REAL
 from flambeau.ops.define import (
     DEFAULT,
     INT_TO_FLOAT,
     SAME,
+    Bound,
     Elementwise,
     Number,
     Operand,
@@ -193,11 +196,45 @@ class ComplexSign(Sign):
     """sign, under the name that complex tensors use."""
 
 
+def _as_divisor(k: Any, input: Any, other: Any) -> Any:
+    """The divisor as an operand; the number 0 comes as itself."""
+    return k.constant(other, k.dtype_of(input)) if isinstance(other, (int, float)) else other
+
+
+def _divisor_bounds(input: Any, other: Any) -> list[Bound]:
+    """Integers are not divided by 0. A number 0 is refused here: it has a signature of its own."""
+
+    def error(value: int) -> Exception:
+        return RuntimeError(
+            helped(
+                "ZeroDivisionError",
+                given="a divisor of 0 in a division of integers",
+                fix="divide floating tensors, or mask the zeros: torch.where(other == 0, 1, other)",
+            )
+        )
+
+    for each in (input, other):
+        if isinstance(each, Layout):
+            if each.dtype.category > 1:
+                return []
+        elif not isinstance(each, int):
+            return []
+    if isinstance(other, Layout):
+        return [("other", None, None, error)]
+    if other == 0 and not (isinstance(input, Layout) and not input.n_elements):
+        raise error(0)
+    return []
+
+
 @operator("div", methods=("div", "divide"), aliases=("divide",))
 class Divide(Elementwise):
     """input / other; rounding_mode "trunc" or "floor" rounds the quotient."""
 
     promote = INT_TO_FLOAT
+    bounds_need = "rounding_mode"
+
+    def bounds(self, input: Any, other: Any, rounding_mode: str | None = None) -> list[Bound]:
+        return _divisor_bounds(input, other) if rounding_mode is not None else []
 
     def validate(self, arguments: dict[str, Any]) -> None:
         mode = arguments.get("rounding_mode")
@@ -289,6 +326,11 @@ def floor_quotient(k: Any, input: Any, other: Any) -> Any:
 class FloorDivide(Elementwise):
     """input // other, rounded down."""
 
+    specials = {"other": (0,)}
+
+    def bounds(self, input: Any, other: Any) -> list[Bound]:
+        return _divisor_bounds(input, other)
+
     def check(self, common: dtype) -> None:
         if common is dtypes.bool_:
             raise not_implemented("div_floor_cpu", common)
@@ -297,7 +339,7 @@ class FloorDivide(Elementwise):
     differentiable = False
 
     def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
-        return floor_quotient(k, input, other)
+        return floor_quotient(k, input, _as_divisor(k, input, other))
 
 
 @operator("remainder")
@@ -305,12 +347,17 @@ class Remainder(Elementwise):
     """input - other * floor(input / other): the sign is other's."""
 
     domain = {"other": (0.5, 2.0)}
+    specials = {"other": (0,)}
+
+    def bounds(self, input: Any, other: Any) -> list[Bound]:
+        return _divisor_bounds(input, other)
 
     def check(self, common: dtype) -> None:
         if common is dtypes.bool_:
             raise not_implemented("remainder_cpu", common)
 
     def formula(self, k: Any, input: Operand, other: Operand) -> Any:
+        other = _as_divisor(k, input, other)
         floating = k.dtype_of(input).is_floating_point
         remainder = k.fmod(input, other) if floating else k.modulo(input, other)
         opposite = k.ne(k.lt(remainder, 0), k.lt(other, 0))
@@ -329,6 +376,10 @@ class Fmod(Elementwise):
     """input - other * trunc(input / other): the sign is input's."""
 
     domain = {"other": (0.5, 2.0)}
+    specials = {"other": (0,)}
+
+    def bounds(self, input: Any, other: Any) -> list[Bound]:
+        return _divisor_bounds(input, other)
     saved_for = {"input": (), "other": ("input", "other")}
 
     def check(self, common: dtype) -> None:
@@ -336,6 +387,7 @@ class Fmod(Elementwise):
             raise not_implemented("fmod_cpu", common)
 
     def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
+        other = _as_divisor(k, input, other)
         if k.dtype_of(input).is_floating_point:
             return k.fmod(input, other)
         return k.modulo(input, other)

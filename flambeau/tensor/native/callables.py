@@ -189,7 +189,7 @@ class GeneralWays:
             for parameter, value in zip(binding.parameters, call.values, strict=True)
             if _ROW_KINDS.get(parameter.kind) == tables.IS_TENSOR
         ])  # fmt: skip
-        check = _bounds_check(binding, call) if binding.has_bounds else None
+        check = _bounds_check(binding, call) if binding.is_bounded(call) else None
         words = (ctypes.c_uint64 * len(WAY))()
         way = {
             "signature": id(signature), "layout": id(signature.out_layout),
@@ -315,7 +315,7 @@ def _bounds_check(binding: Binding, call: Any) -> Callable[..., None]:
     """Binding.check_bounds for calls of this key, over their tensors in order."""
     from flambeau.tensor import index_bounds
 
-    checks: list[tuple[int, int, int, Any]] = []
+    checks: list[tuple[int, int | None, int | None, Any]] = []
     places: dict[str, int] = {}
     position = 0
     for parameter, value in zip(binding.parameters, call.values, strict=True):
