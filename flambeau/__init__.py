@@ -59,7 +59,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "flambeau.tensor.public.forms": (
         "argwhere", "chunk", "einsum", "masked_select", "max", "meshgrid", "min", "nonzero",
-        "norm", "reshape", "split", "std", "var", "where",
+        "index_put", "index_put_", "norm", "reshape", "split", "std", "var", "where",
     ),
     "flambeau.tensor.public.composed": (
         "argsort", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "cartesian_prod",
@@ -73,7 +73,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "flambeau.tensor.public.distinct": ("unique", "unique_consecutive"),
     "flambeau.tensor.public.members": (
-        "from_dlpack", "conj", "real", "resolve_conj", "resolve_neg",
+        "as_strided", "conj", "from_dlpack", "real", "resolve_conj", "resolve_neg",
     ),
     "flambeau.tensor.public.printing": ("get_printoptions", "printoptions", "set_printoptions"),
     "flambeau.random": (

@@ -63,7 +63,7 @@ def _broadcast_pair(left: Shape, right: Shape) -> Shape:
                 helped(
                     f"The size of tensor a ({one}) must match the size of tensor b ({other}) "
                     f"at non-singleton dimension {ndim + dim}",
-                    given=f"shapes {left} and {right}",
+                    given=f"shapes {list(left)} and {list(right)}",
                     expected="equal sizes, or 1, in every dimension counted from the right",
                     fix=_broadcast_advice(left, right),
                 )

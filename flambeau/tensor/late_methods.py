@@ -31,7 +31,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
     "tensor.public.forms": {
         "max": "max", "min": "min", "where": "where_method", "nonzero": "nonzero",
         "argwhere": "argwhere", "masked_select": "masked_select", "std": "std", "var": "var",
-        "norm": "norm",
+        "norm": "norm", "index_put": "index_put", "index_put_": "index_put_",
     },
     "tensor.public.composed": {
         name: name
@@ -62,7 +62,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         **{
             name: name
             for name in (
-                "apply_", "as_strided_", "conj", "dim_order", "is_set_to", "map_", "pin_memory",
+                "apply_", "as_strided", "as_strided_", "conj", "dim_order", "is_set_to", "map_", "pin_memory",
                 "resize_", "resize_as_", "set_", "share_memory_", "squeeze_", "t_", "transpose_",
                 "unsqueeze_", "view",
             )

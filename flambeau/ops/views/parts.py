@@ -138,9 +138,7 @@ class Unfold(View):
 
 @operator("as_strided")
 class AsStrided(View):
-    """Any sizes and strides over the storage."""
-
-    absolute_offset = True
+    """Any sizes and strides over the storage; the offset is counted from the input's first."""
 
     def view(
         self, input: Layout, size: Sizes, stride: Sizes, storage_offset: int | None = None
@@ -152,8 +150,6 @@ class AsStrided(View):
                 "as_strided: Negative strides are not supported at the moment, got strides: "
                 f"{list(stride)}"
             )
-        if storage_offset is not None and storage_offset < 0:
-            raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
         seen = view_rules.restrided(input, tuple(size), tuple(stride))
         return seen, storage_offset or 0
 
@@ -165,6 +161,8 @@ class AsStrided(View):
                 "as_strided: the gradient of a view of a tensor that is not contiguous is not "
                 "supported; call .contiguous() before as_strided()"
             )
+        if (storage_offset or 0) < 0:
+            raise RuntimeError("as_strided: no gradient of a view that begins before its input")
         return t.as_strided_backward(grad, input_layout.shape, size, stride, storage_offset or 0)
 
     def samples(self, s: Any) -> list[Any]:

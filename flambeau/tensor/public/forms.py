@@ -140,7 +140,21 @@ def _moment(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any
     given = dict(named)
     if "axis" in given:
         given["dim"] = given.pop("axis")
-    return getattr(functions, name)(*arguments, **given)
+    found = getattr(functions, name)(*arguments, **given)
+    is_plain = given.get("unbiased") is not False and arguments[1:2] != (False,)
+    if is_plain and "correction" not in given and len(arguments) < 3:
+        _warn_of_few(name, arguments[0] if arguments else given["input"], found)
+    return found
+
+
+def _warn_of_few(name: str, input: Tensor, found: Tensor) -> None:
+    """torch's warning where single elements are to spread."""
+    if input._layout.n_elements <= found._layout.n_elements > 0:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
+            stacklevel=4,
+        )
 
 
 def std(*arguments: Any, **named: Any) -> Any:
@@ -163,6 +177,38 @@ def norm(
     else:
         found = functions.norm(input, p, dim, keepdim, dtype)
     return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+
+
+def _put_where(input: Tensor, indices: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+    """Integer indices and the dims they choose from; masks become the places of their Trues."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError("index_put(): argument 'indices' (position 1) must be tuple of Tensors, "
+                        f"not {type(indices).__name__}")  # fmt: skip
+    found: list[Tensor] = []
+    dims: list[int] = []
+    at = 0
+    for each in indices:
+        if each is None:
+            at += 1
+        else:
+            columns = index_keys.places(input._layout, at, each)
+            found += columns
+            dims += range(at, at + len(columns))
+            at += len(columns)
+    return tuple(found), tuple(dims)
+
+
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with values written, or added, at indices."""
+    found, dims = _put_where(input, indices)
+    return functions.index_put(input, found, values, accumulate, dims=dims)  # type: ignore[no-any-return]
+
+
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Values written, or added, at indices in place."""
+    found, dims = _put_where(input, indices)
+    functions.index_put_(input, found, values, accumulate, dims=dims)
+    return input
 
 
 def _nuclear_norm(input: Tensor, dim: Any, keepdim: bool, element: dtype | None) -> Tensor:

@@ -243,13 +243,13 @@ def taken_apart(self: Tensor, key: Any) -> Indexed:
     dims: list[int] = []
     indices: list[Tensor] = []
     for at, item in where:
-        found = _places(viewed._layout, at, item)
+        found = places(viewed._layout, at, item)
         dims += range(at, at + len(found))
         indices += found
     return Indexed(viewed, dims, indices)
 
 
-def _places(layout: Layout, at: int, item: Any) -> list[Tensor]:
+def places(layout: Layout, at: int, item: Any) -> list[Tensor]:
     """Integer tensors for one item: itself, or the places where a mask is true."""
     if item.__class__ is bool:
         return [creation.tensor([0] if item else [], dtype=dtypes.int64)]

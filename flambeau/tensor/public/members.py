@@ -13,6 +13,7 @@ from typing import Any
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
 from flambeau.engine import stream
 from flambeau.engine.view import UNPLACED
@@ -66,7 +67,37 @@ def unsqueeze_(self: Tensor, dim: int) -> Tensor:
 
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
     """Other sizes and strides in place."""
-    return _viewed(self, "as_strided", size, stride, storage_offset)
+    return _viewed(self, "as_strided", size, stride, _relative(self, size, stride, storage_offset))
+
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+    """Any sizes and strides over the storage, from an offset counted from its start."""
+    relative = _relative(input, size, stride, storage_offset)
+    return functions.as_strided(input, size, stride, relative)  # type: ignore[no-any-return]
+
+
+def _relative(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> int:
+    """The offset counted from the tensor's first element; refuses what leaves the storage."""
+    own = input._offset
+    at = own if storage_offset is None else int(storage_offset)
+    if at < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {at}")
+    sizes, strides = tuple(size), tuple(stride)
+    if len(sizes) == len(strides) and 0 not in sizes and all(each >= 0 for each in strides):
+        steps = zip(sizes, strides, strict=True)
+        itemsize = input._layout.itemsize
+        needed = (at + 1 + sum((count - 1) * step for count, step in steps)) * itemsize
+        held = input._storage.layout.span_bytes
+        if needed > held:
+            raise RuntimeError(
+                helped(
+                    f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset "
+                    f"{at}, and itemsize {itemsize} requiring a storage size of {needed} are out "
+                    f"of bounds for storage of size {held}",
+                    fix="smaller sizes or strides",
+                )
+            )
+    return at - own
 
 
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
