@@ -3,7 +3,7 @@
     python benchmarks/planning.py
 
 Keeps     one process and one thread's own time for both, so that a busy machine costs both alike.
-Touches   flambeau.engine.template, to time each plan.
+Touches   flambeau.engine.planning.template, to time each plan.
 Not here  steady speed (run.py), starting up (startup.py)."""
 
 import importlib.util
@@ -12,7 +12,8 @@ import time
 from models import CharGPT
 
 import flambeau
-from flambeau.engine import run, template
+from flambeau.engine import run
+from flambeau.engine.planning import template
 
 LENGTHS = 24
 

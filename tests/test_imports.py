@@ -13,8 +13,9 @@ HEAVY = {
 # Rooms that a program may not need, and what only planning and compiling need.
 LATE = (
     "flambeau.ops.", "flambeau.codegen", "flambeau.nn", "flambeau.optim", "flambeau.random",
-    "flambeau.utils", "flambeau.io", "flambeau.debug", "flambeau.cli", "flambeau.engine.plan",
-    "flambeau.engine.lower", "flambeau.devices.cpu.jit", "flambeau.devices.cpu.runner",
+    "flambeau.utils", "flambeau.io", "flambeau.debug", "flambeau.cli",
+    "flambeau.engine.planning.plan", "flambeau.engine.planning.lower", "flambeau.devices.cpu.jit",
+    "flambeau.devices.cpu.runner",
     "flambeau.gradients.backward", "flambeau.tensor.public",
 )  # fmt: skip
 OPERATORS_TABLES = {"flambeau.ops.define", "flambeau.ops.names"}

@@ -110,19 +110,19 @@ def test_an_upward_import_would_be_seen(tmp_path):
     file.parent.mkdir(parents=True)
     file.write_text(
         "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from flambeau.engine.plan import Plan\n"
+        "if TYPE_CHECKING:\n    from flambeau.engine.planning.plan import Plan\n"
         "def f():\n    import flambeau.tensor.tensor\n    from ..nn import init\n"
         "    from . import shapes\n    importlib.import_module('flambeau.cli')\n"
     )
     assert {name for _, name in imports_of(file, package)} == {
         "typing.TYPE_CHECKING",
-        "flambeau.engine.plan.Plan",
+        "flambeau.engine.planning.plan.Plan",
         "flambeau.tensor.tensor",
         "flambeau.nn.init",
         "flambeau.base.shapes",
         "flambeau.cli",
     }
-    assert RANK[room_of("flambeau.engine.plan.Plan")] > RANK["base"]
+    assert RANK[room_of("flambeau.engine.planning.plan.Plan")] > RANK["base"]
     assert room_of("flambeau.Tensor") == ROOT
 
 

@@ -3,7 +3,7 @@
 Keeps     nothing is compiled or expanded more than once: a math word is weighed once a dtype, an
           expression once; the memory of both is bounded. Costs guide fusion and never change a bit.
 Touches   vocabulary, mathlib (math words are weighed by their expansion).
-Not here  what is worth fusing (engine/fuse.py); time on a given machine.
+Not here  what is worth fusing (engine/planning/fuse.py); time on a given machine.
 """
 
 from __future__ import annotations

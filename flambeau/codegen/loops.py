@@ -4,7 +4,7 @@ Keeps     a Nest is immutable and hashable by its text; nothing in it depends on
           so one compiled kernel serves every size. Any split of its units over any threads in
           any order gives the same bits.
 Touches   base.dtypes, vocabulary.
-Not here  LLVM text (nest_text), choosing what shares a nest (engine/fuse.py).
+Not here  LLVM text (nest_text), choosing what shares a nest (engine/planning/fuse.py).
 
 Shape of a nest. Rows are the elements of the outer dimensions (parallel); each row runs the
 phases in order; each phase is one vector loop over the inner dimension followed by code that

@@ -20,7 +20,7 @@ from flambeau.engine.segment import Record, Segment
 from flambeau.engine.storage import Storage
 
 if TYPE_CHECKING:
-    from flambeau.engine.plan import Plan
+    from flambeau.engine.planning.plan import Plan
     from flambeau.engine.stream import Stream
 
 LOCK: Final = threading.RLock()
@@ -80,7 +80,7 @@ def forget_plans() -> None:
     with LOCK:
         _PLANS.clear()
         _clock[1] = 0
-        template = sys.modules.get("flambeau.engine.template")
+        template = sys.modules.get("flambeau.engine.planning.template")
         if template is not None:
             template.forget()
 
@@ -358,8 +358,8 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
     # Planning brings the whole code generator, the first plan what runs it.
     global runner
     from flambeau.devices.cpu import runner
-    from flambeau.engine.plan import SegmentFacts
-    from flambeau.engine.template import plan_for
+    from flambeau.engine.planning.plan import SegmentFacts
+    from flambeau.engine.planning.template import plan_for
 
     segment = run.segment
     facts = SegmentFacts(

@@ -14,7 +14,7 @@ from flambeau.base import dtypes
 from flambeau.base.layout import Layout
 
 if TYPE_CHECKING:
-    from flambeau.engine.lower import Lowered, Lowering, Value
+    from flambeau.engine.planning.lower import Lowered, Lowering, Value
 
 # How a parameter reaches Operator.lower: ("tensor", position), ("number", index, kind),
 # ("tensors", (positions)), ("plain", value).
@@ -69,7 +69,7 @@ class Signature:
 
     def _lower(self) -> Lowered:
         # Lowering brings the code generator's vocabulary: recording does without.
-        from flambeau.engine.lower import Lowered, Lowering
+        from flambeau.engine.planning.lower import Lowered, Lowering
 
         builder = Lowering(len(self.layouts), self.fresh_outputs, self.targets)
         arguments = {

@@ -12,7 +12,8 @@ import pytest
 import flambeau as torch
 from flambeau.base import layout
 from flambeau.debug import counts
-from flambeau.engine import run, states, stream
+from flambeau.engine import run, stream
+from flambeau.engine.planning import states
 from flambeau.engine.signature import Signature
 from flambeau.tensor import binding
 from flambeau.tensor.native import callables

@@ -21,7 +21,8 @@ import pytest
 
 import flambeau as torch
 import flambeau.debug
-from flambeau.engine import run, states, stream
+from flambeau.engine import run, stream
+from flambeau.engine.planning import states
 from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
 

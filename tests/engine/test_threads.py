@@ -17,7 +17,8 @@ import pytest
 
 import flambeau as torch
 import flambeau.debug
-from flambeau.engine import run, states, stream
+from flambeau.engine import run, stream
+from flambeau.engine.planning import states
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60.0

@@ -3,7 +3,7 @@
 Keeps     a step depends on sizes and strides alone, never on addresses; its kernel depends on
           neither.
 Touches   nothing.
-Not here  makers (products.py and the other families), programs (engine/plan.py)."""
+Not here  makers (products.py and the other families), programs (engine/planning/plan.py)."""
 
 from __future__ import annotations
 

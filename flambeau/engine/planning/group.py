@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from flambeau.base.dtypes import dtype
-from flambeau.engine.alignment import (
+from flambeau.engine.planning.alignment import (
     Bound,
     GroupAccess,
     GroupValue,
@@ -22,7 +22,7 @@ from flambeau.engine.alignment import (
     refined_marks,
     split_strides,
 )
-from flambeau.engine.joining import Joining
+from flambeau.engine.planning.joining import Joining
 from flambeau.engine.statement import SizeNumber
 
 MAX_STATEMENTS: Final = 64

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous_strides
+from flambeau.engine.planning.sizes import Tape
 from flambeau.engine.signature import Signature
-from flambeau.engine.sizes import Tape
 
 
 class Form:

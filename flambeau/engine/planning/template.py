@@ -15,10 +15,11 @@ from typing import Any, Final
 from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import uint8
 from flambeau.devices.cpu import jit
-from flambeau.engine import callsite, relative
-from flambeau.engine import plan as plans
-from flambeau.engine.fuse import NativeCall, fuse
-from flambeau.engine.plan import (
+from flambeau.engine import callsite
+from flambeau.engine.planning import plan as plans
+from flambeau.engine.planning import relative
+from flambeau.engine.planning.fuse import NativeCall, fuse
+from flambeau.engine.planning.plan import (
     Arena,
     Plan,
     Planner,
@@ -32,10 +33,10 @@ from flambeau.engine.plan import (
     vector_bits,
     write_step,
 )
+from flambeau.engine.planning.sizes import Replay, Size, Tape
+from flambeau.engine.planning.states import fresh_root
 from flambeau.engine.signature import Signature
-from flambeau.engine.sizes import Replay, Size, Tape
 from flambeau.engine.statement import Memory, Native
-from flambeau.engine.states import fresh_root
 
 MAX_TEMPLATES: Final = 8  # of one form
 # Records in all forms and templates that are remembered, at most about 3 KB each; the least

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from flambeau.codegen import cost_reader
 from flambeau.codegen.vocabulary import Expression, expression
-from flambeau.engine.alignment import Bound, GroupAccess, GroupValue, collapses
+from flambeau.engine.planning.alignment import Bound, GroupAccess, GroupValue, collapses
 from flambeau.engine.statement import Place, SizeNumber
 
 if TYPE_CHECKING:
-    from flambeau.engine.group import Group
+    from flambeau.engine.planning.group import Group
 
 MAX_ACCESSES: Final = 24
 MAX_DEPTH: Final = 300

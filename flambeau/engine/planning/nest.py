@@ -16,10 +16,10 @@ from flambeau.base.dtypes import dtype
 from flambeau.codegen import loops
 from flambeau.codegen.loops import Access, Keep, Nest, Phase, Reduce, Store
 from flambeau.codegen.vocabulary import Expression, expression
-from flambeau.engine.alignment import GroupAccess, GroupValue
-from flambeau.engine.group import Group
-from flambeau.engine.joining import FEW_ROWS, LONG_ROW
-from flambeau.engine.sizes import Size
+from flambeau.engine.planning.alignment import GroupAccess, GroupValue
+from flambeau.engine.planning.group import Group
+from flambeau.engine.planning.joining import FEW_ROWS, LONG_ROW
+from flambeau.engine.planning.sizes import Size
 from flambeau.engine.statement import SizeNumber
 
 # Elements of a map's row handled as one unit of work.

@@ -19,10 +19,10 @@ from flambeau.base.dtypes import dtype, uint8
 from flambeau.codegen.loops import Nest
 from flambeau.devices.cpu import features, jit
 from flambeau.devices.cpu.steps import At
-from flambeau.engine.fuse import Instance, NativeCall, fuse
+from flambeau.engine.planning.fuse import Instance, NativeCall, fuse
+from flambeau.engine.planning.states import LoopUnit
 from flambeau.engine.signature import Signature
 from flambeau.engine.statement import Loop, Native
-from flambeau.engine.states import LoopUnit
 
 if TYPE_CHECKING:
     Words = array[int]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from flambeau.engine.planning.states import LoopUnit, State
 from flambeau.engine.statement import Loop, Native, Statement
-from flambeau.engine.states import LoopUnit, State
 
 # Groups tried for a statement, from its producer on and from the newest back.
 CANDIDATES: Final = 6

@@ -15,10 +15,10 @@ from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype
 from flambeau.codegen.loops import Nest, kernel_name
 from flambeau.devices.cpu import features
-from flambeau.engine import nest as nests
-from flambeau.engine.alignment import Bound, GroupValue
-from flambeau.engine.group import Group
-from flambeau.engine.sizes import Size
+from flambeau.engine.planning import nest as nests
+from flambeau.engine.planning.alignment import Bound, GroupValue
+from flambeau.engine.planning.group import Group
+from flambeau.engine.planning.sizes import Size
 from flambeau.engine.statement import Loop, SizeNumber
 
 MAX_STATES: Final = 20_000
