@@ -14,7 +14,8 @@ from flambeau.base import dtypes
 from flambeau.base.layout import Layout
 
 if TYPE_CHECKING:
-    from flambeau.engine.planning.lower import Lowered, Lowering, Value
+    from flambeau.engine.planning.lower import Lowered, Lowering
+    from flambeau.engine.planning.values import Value
 
 # How a parameter reaches Operator.lower: ("tensor", position), ("number", index, kind),
 # ("tensors", (positions)), ("plain", value).

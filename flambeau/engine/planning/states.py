@@ -15,6 +15,7 @@ from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype
 from flambeau.codegen.loops import Nest, kernel_name
 from flambeau.devices.cpu import features
+from flambeau.engine.planning import emitter
 from flambeau.engine.planning import nest as nests
 from flambeau.engine.planning.alignment import Bound, GroupValue
 from flambeau.engine.planning.group import Group
@@ -139,7 +140,7 @@ class Launch:
         "words",
     )  # fmt: skip
 
-    def __init__(self, kernel: nests.Kernel, name: str, n_slots: int) -> None:
+    def __init__(self, kernel: emitter.Kernel, name: str, n_slots: int) -> None:
         self.name = name
         self.nest = kernel.nest
         self.n_units = kernel.n_units
@@ -154,10 +155,10 @@ class Launch:
                 self.words.append(word)
                 continue
             self.words.append(0)
-            if isinstance(word, nests.Pointer):
+            if isinstance(word, emitter.Pointer):
                 slot = word.slot if word.slot < n_slots else n_slots - 1 - word.slot
                 self.pointers.append((position, slot, word.offset_bytes))
-            elif isinstance(word, nests.Number):
+            elif isinstance(word, emitter.Number):
                 self.numbers.append((position, word.index))
             else:
                 self.errors.append(position)
