@@ -2,8 +2,8 @@
 
 Keeps     torch's protocol: forward(ctx, ...) or forward(...) with setup_context(ctx, inputs,
           output); backward(ctx, *grads) or vjp; applied by Name.apply.
-Touches   gradients.user_function.
-Not here  how outputs get their history (gradients/user_function.py)."""
+Touches   gradients.recording.user_function.
+Not here  how outputs get their history (gradients/recording/user_function.py)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from flambeau.base.errors import helped
 from flambeau.gradients.modes import is_grad_enabled, set_mode
+from flambeau.gradients.recording.user_function import FunctionNode, apply_function, not_again
 from flambeau.gradients.runtime import RUNTIME
-from flambeau.gradients.user_function import FunctionNode, apply_function, not_again
 
 __all__ = [
     "BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "NestedIOFunction",

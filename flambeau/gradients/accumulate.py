@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from flambeau.gradients import hooks
 from flambeau.gradients.graph import AccumulateGrad, conformed
-from flambeau.gradients.rebase import copied
+from flambeau.gradients.recording.rebase import copied
 from flambeau.gradients.runtime import RUNTIME
 
 _LOCK: Final = threading.RLock()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from flambeau.base.errors import helped
 from flambeau.gradients.graph import AccumulateGrad, exposed
-from flambeau.gradients.rebase import StridedNode
+from flambeau.gradients.recording.rebase import StridedNode
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import INFERENCE
 

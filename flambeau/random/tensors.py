@@ -16,7 +16,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.engine import callsite, stream
 from flambeau.gradients import members
-from flambeau.gradients import record as gradient_record
+from flambeau.gradients.recording import record as gradient_record
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import Generator, default_generator
 from flambeau.tensor import Tensor, creation, functions, index_bounds

@@ -2,7 +2,7 @@
 
 Keeps     every error inference can raise is raised before anything is recorded; numbers that change
           from call to call never make a new signature.
-Touches   ops.define, engine (record, storage), gradients.record.
+Touches   ops.define, engine (record, storage), gradients.recording.record.
 Not here  which names the callables get (functions.py, methods.py), closures for hot shapes of
           operators (closures.py), in-place and out= forms (inplace.py)."""
 
@@ -20,7 +20,7 @@ from flambeau.engine.signature import Signature, number_formats
 from flambeau.engine.storage import new_storage
 from flambeau.engine.view import UNPLACED, View
 from flambeau.gradients import modes
-from flambeau.gradients import record as gradient_record
+from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.define import OPERAND_KINDS, REGISTRY, Elementwise, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
@@ -142,7 +142,7 @@ class Binding:
 
     @property
     def gradient_plan(self) -> Any:
-        """gradients.record.plan_of this operator, made once."""
+        """gradients.recording.record.plan_of this operator, made once."""
         if self._plan is None:
             roles = tuple(
                 (p.name, _role(p.kind))

@@ -3,7 +3,7 @@
 Keeps     ints, slices, None and ... give a view, worked out once per layout and form of key (the
           ints in it are offsets, so x[i] in a loop is one form); everything else is read through
           the operator `index` and written through `index_put`.
-Touches   index_keys (keys with tensors), functions, gradients.record.
+Touches   index_keys (keys with tensors), functions, gradients.recording.record.
 Not here  what tensors in a key mean (index_keys.py), bounds of index values (index_bounds.py)."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flambeau.engine.storage import new_storage
 from flambeau.engine.stream import LOCAL
 from flambeau.engine.view import UNPLACED
 from flambeau.engine.view import View as EngineView
-from flambeau.gradients import record as gradient_record
+from flambeau.gradients.recording import record as gradient_record
 from flambeau.tensor import functions
 from flambeau.tensor.binding import binding, remember
 from flambeau.tensor.public import index_keys, number_rules

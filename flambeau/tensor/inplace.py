@@ -2,7 +2,7 @@
 
 Keeps     everything is checked before anything is recorded; a write is one record whose target is a
           view slot, ordered with everything else that touches the storage.
-Touches   binding, engine, gradients.record.
+Touches   binding, engine, gradients.recording.record.
 Not here  the closures of fresh results (closures.py), x[...] = y (indexing)."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flambeau.base.layout import Layout, contiguous
 from flambeau.base.promotion import SCALAR_TYPE_NAMES
 from flambeau.engine import callsite, external, stream
 from flambeau.engine.signature import Signature, number_formats
-from flambeau.gradients import record as gradient_record
+from flambeau.gradients.recording import record as gradient_record
 from flambeau.tensor.binding import Binding, Call, remember
 from flambeau.tensor.tensor import Tensor
 

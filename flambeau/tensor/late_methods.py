@@ -62,8 +62,8 @@ LATE: Final[dict[str, dict[str, str]]] = {
         **{
             name: name
             for name in (
-                "apply_", "as_strided", "as_strided_", "conj", "dim_order", "is_set_to", "map_", "pin_memory",
-                "resize_", "resize_as_", "set_", "share_memory_", "squeeze_", "t_", "transpose_",
+                "apply_", "as_strided", "as_strided_", "conj", "dim_order", "is_set_to", "map_",
+                "pin_memory", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_", "t_", "transpose_",
                 "unsqueeze_", "view",
             )
         },

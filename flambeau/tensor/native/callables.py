@@ -16,7 +16,7 @@ from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
 from flambeau.engine.stream import HEAVY_BYTES
-from flambeau.gradients.plan import Plan
+from flambeau.gradients.recording.plan import Plan
 from flambeau.tensor.binding import ABSENT, BINDINGS, Binding
 from flambeau.tensor.native import tables
 from flambeau.tensor.native.library import (

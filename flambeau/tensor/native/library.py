@@ -3,7 +3,7 @@
 Keeps     what native code points at is held here for good; without it (another Python, no native
           code, FLAMBEAU_NATIVE_RECORDER=0) closures.py does the same work.
 Touches   engine, gradients, devices.cpu.jit, ctypes.
-Not here  the text (texts.py), which operators get callables (closures.py)."""
+Not here  the text (text/), which operators get callables (closures.py)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from flambeau.engine.stream import LOCAL, Stream
 from flambeau.engine.view import UNPLACED, Place, View
 from flambeau.gradients import graph
 from flambeau.gradients.graph import Node, OperatorNode
-from flambeau.gradients.inplace import NO_GRAD
-from flambeau.gradients.plan import (
+from flambeau.gradients.recording.inplace import NO_GRAD
+from flambeau.gradients.recording.plan import (
     ATTRIBUTE,
     GRAD,
     LAYOUT,
@@ -407,7 +407,7 @@ def _texts(offsets: dict[str, int]) -> dict[str, tuple[str, jit.LateText]]:
 
     def late(kind: str, name: str) -> jit.LateText:
         def make() -> str:
-            from flambeau.tensor.native import texts
+            from flambeau.tensor.native.text import texts
 
             return texts.text_of(kind, name, offsets)
 

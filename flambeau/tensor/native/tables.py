@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from flambeau.tensor.native.writer import Writer
+    from flambeau.tensor.native.text.writer import Writer
 
 Offsets = Mapping[str, int]
 

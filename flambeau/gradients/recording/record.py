@@ -18,10 +18,10 @@ from flambeau.gradients.graph import (
     Output,
     next_sequence,
 )
-from flambeau.gradients.inplace import attach_inplace, attach_view, prepare_inplace
 from flambeau.gradients.members import history
-from flambeau.gradients.nodes import NUMBERS, edges_of, make_node, save_slots
-from flambeau.gradients.plan import WIDTHS, Plan, Roles
+from flambeau.gradients.recording.inplace import attach_inplace, attach_view, prepare_inplace
+from flambeau.gradients.recording.nodes import NUMBERS, edges_of, make_node, save_slots
+from flambeau.gradients.recording.plan import WIDTHS, Plan, Roles
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL, bump
 

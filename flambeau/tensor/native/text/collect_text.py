@@ -1,4 +1,4 @@
-"""LLVM text of what a node's vjp gets: gradients/plan.py's arguments, spelled out.
+"""LLVM text of what a node's vjp gets: gradients/recording/plan.py's arguments, spelled out.
 
 Keeps     either all arguments are collected, each a new reference, or none are held.
 Touches   writer, tables.
@@ -18,7 +18,7 @@ from flambeau.tensor.native.tables import (
     Offsets,
     new_object,
 )
-from flambeau.tensor.native.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
 
 
 def unpack_text(o: Offsets) -> str:

@@ -3,19 +3,19 @@
 Keeps     a target without history, whose memory nobody outside sees, and operands that do not share
           part of it; whatever else is handed, whole and before anything happened, to Python.
 Touches   writer, record_text.
-Not here  torch's refusals (gradients/inplace.py)."""
+Not here  torch's refusals (gradients/recording/inplace.py)."""
 
 from __future__ import annotations
 
-from flambeau.tensor.native.record_text import (
+from flambeau.tensor.native.tables import CALLABLE, ENTRY, NO_VALUE, RUN_TIME, TABLE, Offsets
+from flambeau.tensor.native.text.record_text import (
     append_record,
     hand_over,
     operand_key,
     set_site,
     settle,
 )
-from flambeau.tensor.native.tables import CALLABLE, ENTRY, NO_VALUE, RUN_TIME, TABLE, Offsets
-from flambeau.tensor.native.writer import NONE, TRUE, Writer
+from flambeau.tensor.native.text.writer import NONE, TRUE, Writer
 
 
 def bind_text(name: str) -> str:

@@ -9,15 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from flambeau.tensor.native.attach_any_text import attach_any_text, build_node
-from flambeau.tensor.native.loops import item, loop, next_of, push
-from flambeau.tensor.native.record_text import (
-    append_record,
-    fill_result,
-    hand_over,
-    set_site,
-    settle,
-)
 from flambeau.tensor.native.tables import (
     CALLABLE,
     IS_ATTRIBUTE,
@@ -33,7 +24,16 @@ from flambeau.tensor.native.tables import (
     Offsets,
     new_object,
 )
-from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.attach_any_text import attach_any_text, build_node
+from flambeau.tensor.native.text.loops import item, loop, next_of, push
+from flambeau.tensor.native.text.record_text import (
+    append_record,
+    fill_result,
+    hand_over,
+    set_site,
+    settle,
+)
+from flambeau.tensor.native.text.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
 __all__ = ["MAXIMUM_PARAMETERS", "attach_any_text", "build_node", "general_text"]
 

@@ -8,7 +8,7 @@ Not here  recording itself (record_text.py)."""
 from __future__ import annotations
 
 from flambeau.tensor.native.tables import TABLE, Offsets, new_object
-from flambeau.tensor.native.writer import NONE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.writer import NONE, TYPE_OFFSET, Writer
 
 
 def slot_text(o: Offsets) -> str:

@@ -7,11 +7,11 @@ Not here  layouts of views (base/view_rules.py)."""
 
 from __future__ import annotations
 
-from flambeau.tensor.native.general_text import Arguments, arrange, read
-from flambeau.tensor.native.loops import item
-from flambeau.tensor.native.record_text import hand_over
 from flambeau.tensor.native.tables import CALLABLE, TABLE, VIEW_WAY, Offsets, new_object
-from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.general_text import Arguments, arrange, read
+from flambeau.tensor.native.text.loops import item
+from flambeau.tensor.native.text.record_text import hand_over
+from flambeau.tensor.native.text.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
 # What a key of a view leads to.
 

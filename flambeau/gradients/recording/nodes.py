@@ -11,7 +11,7 @@ from typing import Any, Final
 from flambeau.gradients import anomaly
 from flambeau.gradients.graph import OperatorNode, next_sequence
 from flambeau.gradients.members import history
-from flambeau.gradients.plan import WIDTHS, Plan
+from flambeau.gradients.recording.plan import WIDTHS, Plan
 from flambeau.gradients.saved import OWN, SPECIAL, save
 
 NUMBERS: Final = frozenset((float, int, bool, complex, type(None)))

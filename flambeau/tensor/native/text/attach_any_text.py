@@ -1,13 +1,12 @@
-"""LLVM text of giving the result of any operator its history: gradients/record.py's general call,
+"""LLVM text of giving the result of any operator its history: recording/record.py's general call,
 spelled out for up to three tensors, none of them in a sequence.
 
 Keeps     a node's slots are filled as there; whatever else is handed to the plan's own attach.
 Touches   writer, tables, loops.
-Not here  the shortest calls (attach_text.py), what a plan saves (gradients/plan.py)."""
+Not here  the shortest calls (attach_text.py), what a plan saves (gradients/recording/plan.py)."""
 
 from __future__ import annotations
 
-from flambeau.tensor.native.loops import item, loop, next_of, push
 from flambeau.tensor.native.tables import (
     CALLABLE,
     MAXIMUM_PARAMETERS,
@@ -15,7 +14,8 @@ from flambeau.tensor.native.tables import (
     Offsets,
     new_object,
 )
-from flambeau.tensor.native.writer import NONE, Writer
+from flambeau.tensor.native.text.loops import item, loop, next_of, push
+from flambeau.tensor.native.text.writer import NONE, Writer
 
 
 def attach_any_text(o: Offsets) -> str:

@@ -8,7 +8,6 @@ Not here  histories (attach_text.py), writes (inplace_text.py), contents of tabl
 
 from __future__ import annotations
 
-from flambeau.tensor.native.slots_text import slot_text, touch_text
 from flambeau.tensor.native.tables import (
     CACHE_BITS,
     CALLABLE,
@@ -28,7 +27,8 @@ from flambeau.tensor.native.tables import (
     new_object,
     words,
 )
-from flambeau.tensor.native.writer import NONE, TRUE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.slots_text import slot_text, touch_text
+from flambeau.tensor.native.text.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
 __all__ = [
     "CACHE_BITS", "CALLABLE", "CODE_BITS", "ENTRY", "ENTRY_BYTES", "GOLDEN", "GRADIENT", "NO_VALUE",

@@ -6,7 +6,7 @@ Not here  what is looped over."""
 
 from __future__ import annotations
 
-from flambeau.tensor.native.writer import Writer
+from flambeau.tensor.native.text.writer import Writer
 
 
 def item(w: Writer, array: str, index: str) -> str:

@@ -1,15 +1,15 @@
-"""LLVM text of giving a result its history: gradients/record.py's common call, spelled out.
+"""LLVM text of giving a result its history: recording/record.py's common call, spelled out.
 
 Keeps     one output, one or two tensors, none of them a view, no hooks on saving: a node's slots
           are filled as there; whatever else is handed to the plan's own attach.
 Touches   writer, record_text (tables).
-Not here  what a plan saves (gradients/plan.py)."""
+Not here  what a plan saves (gradients/recording/plan.py)."""
 
 from __future__ import annotations
 
-from flambeau.tensor.native.attach_any_text import build_node
 from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, new_object
-from flambeau.tensor.native.writer import NONE, Writer
+from flambeau.tensor.native.text.attach_any_text import build_node
+from flambeau.tensor.native.text.writer import NONE, Writer
 
 
 def entry_text(o: Offsets) -> str:

@@ -15,14 +15,14 @@ from flambeau.base.errors import helped
 from flambeau.engine.stream import current
 from flambeau.gradients import anomaly
 from flambeau.gradients.graph import AccumulateGrad, Node, Output, next_sequence
-from flambeau.gradients.inplace import (
+from flambeau.gradients.members import history
+from flambeau.gradients.modes import is_grad_enabled
+from flambeau.gradients.recording.inplace import (
     FUNCTION,
     MULTIPLE,
     check_inference_write,
     rewrite_history,
 )
-from flambeau.gradients.members import history
-from flambeau.gradients.modes import is_grad_enabled
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import FREED, OWN, SPECIAL, save, value_of
 

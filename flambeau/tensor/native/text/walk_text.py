@@ -5,18 +5,12 @@ Keeps     an operator's node with one output, no hooks, a cotangent that has arr
           node the walk comes back to Python with nothing done to that node. A node whose vjp
           failed is told, so that Python can say where.
 Touches   writer, record_text (tables).
-Not here  hooks, targets, leaves (backward.py), what vjp gets (gradients/plan.py)."""
+Not here  hooks, targets, leaves (backward.py), what vjp gets (gradients/recording/plan.py)."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from flambeau.tensor.native.collect_text import (
-    arguments_text,
-    drop_text,
-    needs_text,
-    unpack_text,
-)
 from flambeau.tensor.native.tables import (
     CALLABLE,
     MAXIMUM_ARGUMENTS,
@@ -25,7 +19,13 @@ from flambeau.tensor.native.tables import (
     Offsets,
     words,
 )
-from flambeau.tensor.native.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.collect_text import (
+    arguments_text,
+    drop_text,
+    needs_text,
+    unpack_text,
+)
+from flambeau.tensor.native.text.writer import FALSE, NONE, TRUE, TYPE_OFFSET, Writer
 
 __all__ = [
     "arguments_text", "discover_text", "drop_text", "hand_on_text", "leaf_text", "needs_text",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from flambeau.tensor.native import (
+from flambeau.tensor.native.text import (
     attach_text,
     general_text,
     inplace_text,
@@ -16,7 +16,7 @@ from flambeau.tensor.native import (
     view_text,
     walk_text,
 )
-from flambeau.tensor.native.writer import declarations
+from flambeau.tensor.native.text.writer import declarations
 
 
 def text_of(kind: str, name: str, offsets: Mapping[str, int]) -> str:

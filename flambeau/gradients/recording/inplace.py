@@ -13,9 +13,9 @@ from flambeau.base.errors import helped
 from flambeau.gradients.graph import AccumulateGrad
 from flambeau.gradients.members import history, move_retained
 from flambeau.gradients.modes import is_grad_enabled, is_inference_mode_enabled
-from flambeau.gradients.nodes import edges_of, make_node, save_slots
-from flambeau.gradients.plan import Plan
-from flambeau.gradients.rebase import CopySlices
+from flambeau.gradients.recording.nodes import edges_of, make_node, save_slots
+from flambeau.gradients.recording.plan import Plan
+from flambeau.gradients.recording.rebase import CopySlices
 from flambeau.gradients.saved import INFERENCE, INFERENCE_WRITE
 
 NO_GRAD: Final = "no_grad"
