@@ -34,7 +34,7 @@ __all__ = [
     "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound", "Elementwise",
     "Inferred", "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand",
     "OptionalTensor", "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "c_type_name",
-    "check_floating", "not_implemented", "operator", "type_name",
+    "check_floating", "not_implemented", "operator", "refuse_number_first", "type_name",
 ]  # fmt: skip
 
 # Kinds of operands, spelled as annotations; see Operator. An operand is a layout in inference, a
@@ -243,6 +243,19 @@ def not_implemented(kernel: str, given: dtype) -> NotImplementedError:
     """torch's error where a kernel does not exist for a dtype."""
     message = f"\"{kernel}\" not implemented for '{type_name(given)}'"
     return NotImplementedError(helped(message, fix="convert with .to(torch.float32)"))
+
+
+def refuse_number_first(name: str, given: Any) -> None:
+    """torch's error where a number stands in the tensor's place."""
+    if not isinstance(given, Layout):
+        raise TypeError(
+            helped(
+                f"{name}() received an invalid combination of arguments - got a number and a "
+                "Tensor",
+                expected="(Tensor input, Tensor or Number other)",
+                fix="the tensor first, or the operator's sign",
+            )
+        )
 
 
 class Reduction(Operator):

@@ -159,8 +159,19 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
     elif target is CPU and self._layout.device is META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if element is not None and element is not self._layout.dtype:
-        return functions.convert(result, element)  # type: ignore[no-any-return]
+        result = functions.convert(result, element)
+    wanted = named.get("memory_format")
+    if "channels_last" in str(wanted) and not is_contiguous(result, wanted):
+        return _channels_last(result)
     return functions.clone(result) if copy and result is self else result
+
+
+def _channels_last(tensor: Tensor) -> Tensor:
+    """The elements with the channels' dim innermost in memory."""
+    ndim = tensor._layout.ndim
+    inner = functions.permute(tensor, (0, *range(2, ndim), 1))
+    packed = functions.contiguous_copy(inner)
+    return functions.permute(packed, (0, ndim - 1, *range(1, ndim - 1)))  # type: ignore[no-any-return]
 
 
 def _converting(element: dtype) -> Callable[..., Tensor]:

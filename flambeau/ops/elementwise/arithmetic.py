@@ -26,6 +26,7 @@ from flambeau.ops.define import (
     check_floating,
     not_implemented,
     operator,
+    refuse_number_first,
 )
 
 
@@ -109,6 +110,10 @@ class ReverseSubtract(Subtract):
     """other - alpha * input."""
 
     inplace = False
+
+    def validate(self, arguments: dict[str, Any]) -> None:
+        super().validate(arguments)
+        refuse_number_first(self.name, arguments["input"])
 
     def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
         return scaled_sum(k, other, input, -alpha if alpha == 1 else k.neg(alpha))

@@ -19,6 +19,7 @@ from flambeau.ops.define import (
     Tensor,
     not_implemented,
     operator,
+    refuse_number_first,
     type_name,
 )
 
@@ -28,6 +29,9 @@ class Comparison(Elementwise):
 
     promote = BOOL_RESULT
     differentiable = False
+
+    def validate(self, arguments: dict[str, Any]) -> None:
+        refuse_number_first(self.name, arguments["input"])
 
 
 @operator("eq")

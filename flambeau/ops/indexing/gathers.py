@@ -112,6 +112,8 @@ class Gather(Operator):
         return [("index", 0, size, out_of_bounds(RuntimeError, at, size))]
 
     def lower(self, b: Any, input: Any, dim: int, index: Any) -> Any:
+        if 0 in index.shape:
+            return b.full(index.shape, 0, input.dtype)
         if not input.shape:
             input = b.unsqueeze(input, 0)
             shape = index.shape

@@ -290,6 +290,8 @@ class Roll(Operator):
             raise RuntimeError(
                 f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
             )
+        if input.ndim == 0:
+            raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
         wrapped = shapes.wrap_dims(dims, input.ndim)
         return Inferred((out,), {"shifts": shifts, "dims": wrapped})
 

@@ -351,12 +351,10 @@ def repeat_interleave(
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
         shape = input._layout.shape
-        if repeats == 1:
-            return functions.clone(input)  # type: ignore[no-any-return]
         apart = functions.unsqueeze(input, at + 1)
         apart = functions.expand(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
         made: Tensor = apart.reshape((*shape[:at], size * repeats, *shape[at + 1 :]))
-        return made
+        return functions.clone(made) if made._storage is input._storage else made
     counts = repeats.tolist()
     counts = counts if isinstance(counts, list) else [counts]
     if len(counts) == 1:

@@ -383,6 +383,8 @@ def count_of(start: Any, end: Any, step: Any, element: dtype) -> int:
     """How many numbers arange has; torch's errors."""
     if not math.isfinite(start) or not math.isfinite(end):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
     if element is dtypes.int64:
         start, end, step = int(start), int(end), int(step)
     if step == 0:
@@ -441,6 +443,12 @@ def range_closed(start: Any = 0, end: Any = None, step: Any = 1, **named: Any) -
 
 
 def _steps(start: Any, end: Any, steps: Any, name: str) -> tuple[Any, Any, int]:
+    ndims = [each.ndim if isinstance(each, Tensor) else 0 for each in (start, end)]
+    if any(ndims):
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got start with "
+            f"{ndims[0]} dimension(s) and end with {ndims[1]} dimension(s)."
+        )
     start = number_rules.number(start, name, "start", 1)
     end = number_rules.number(end, name, "end", 2)
     if steps is None or isinstance(steps, (bool, float)) or not hasattr(steps, "__index__"):
@@ -466,6 +474,9 @@ def linspace(
     [0.0, 0.5, 1.0]
     """
     start, end, count = _steps(start, end, steps, "linspace")
+    chosen = out.dtype if out is not None else dtype
+    if chosen is not None and chosen.category < 2:  # bounds are cut before the steps are made
+        start, end = int(start), int(end)
     # One number alone is the start, whatever the gap.
     values = (start, end, max(count - 1, 1))
     if out is not None:
