@@ -21,17 +21,18 @@ from flambeau.engine.storage import new_storage
 from flambeau.engine.view import UNPLACED, View
 from flambeau.gradients import modes
 from flambeau.gradients.recording import record as gradient_record
-from flambeau.ops.define import OPERAND_KINDS, REGISTRY, Elementwise, Inferred, Operator
+from flambeau.ops.define import REGISTRY, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
+from flambeau.tensor.parameters import ABSENT, Parameter, parameters_of, role_of
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 
-# NumPy's names of parameters, which torch takes too.
+# NumPy's names of parameters, which torch takes too, and one its method has.
 NUMPY_NAMES: Final = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
+    "split_size": "split_size_or_sections",
 }  # fmt: skip
 # In all tables together; each is 2 to 4 KB with what it was lowered to.
 MAX_SIGNATURES: Final = 20_000
-ABSENT: Final = object()
 _INTEGERS: Final = range(-(2**63), 2**63)
 
 
@@ -54,60 +55,6 @@ def remember(table: dict[Any, Signature], key: Any, signature: Signature) -> Non
         _remembered[0] = 0
     table[key] = signature
     _remembered[0] += 1
-
-
-class Parameter:
-    """One parameter of an operator's public signature."""
-
-    __slots__ = ("default", "is_keyword", "kind", "name", "specials")
-
-    def __init__(
-        self, name: str, kind: str, default: Any, is_keyword: bool, specials: tuple[float, ...]
-    ) -> None:
-        self.name = name
-        self.kind = kind
-        self.default = default
-        self.is_keyword = is_keyword
-        self.specials = specials
-
-
-def _role(kind: str) -> str:
-    """What gradients are told of an operand of this kind."""
-    if kind == "Tensors":
-        return "tensors"
-    return "number" if "Number" in kind else "tensor"
-
-
-def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
-    """The public signature, read off infer, formula or view."""
-    kind: Any = type(operator)
-    if isinstance(operator, Elementwise) and kind.infer is Elementwise.infer:
-        function, skipped = kind.formula, 2
-    elif isinstance(operator, ViewOperator):
-        function, skipped = kind.view, 1
-    else:
-        function, skipped = kind.infer, 1
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    with_defaults = reversed(names[: code.co_argcount])
-    defaults = dict(zip(with_defaults, reversed(function.__defaults__ or ()), strict=False))
-    defaults.update(function.__kwdefaults__ or {})
-    made = []
-    for position, name in enumerate(names):
-        if position < skipped:
-            continue
-        annotation = str(function.__annotations__.get(name, "Tensor"))
-        if annotation == "Layout":
-            annotation = "Tensor"
-        if annotation not in OPERAND_KINDS:
-            annotation = "attribute"
-        made.append(
-            Parameter(
-                name, annotation, defaults.get(name, ABSENT), position >= code.co_argcount,
-                operator.specials.get(name, ()),
-            )
-        )  # fmt: skip
-    return tuple(made)
 
 
 class Call:
@@ -145,7 +92,7 @@ class Binding:
         """gradients.recording.record.plan_of this operator, made once."""
         if self._plan is None:
             roles = tuple(
-                (p.name, _role(p.kind))
+                (p.name, role_of(p.kind))
                 for p in self.parameters
                 if p.kind != "attribute"
             )

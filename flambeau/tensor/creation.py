@@ -398,7 +398,8 @@ def fresh_layout(shape: tuple[int, ...], element: dtype | None, where: Any) -> L
 
 
 def empty(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: dtype | None = None,
     layout: Any = None,
@@ -408,7 +409,7 @@ def empty(
     memory_format: Any = None,
 ) -> Tensor:
     """Tensor with undefined contents."""
-    shape = sizes_of(size, "empty")
+    shape = sizes_of(sizes if size is None else (size,), "empty")
     if out is not None:
         resize(out, contiguous(shape, out._layout.dtype, out._layout.device))
         return out

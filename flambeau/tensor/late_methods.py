@@ -11,6 +11,7 @@ from typing import Final
 LATE: Final[dict[str, dict[str, str]]] = {
     "gradients.tensor_methods": {name: name for name in ("backward", "detach")},
     "gradients.members": {name: name for name in ("detach_", "requires_grad_")},
+    "tensor.public.legacy": {"new": "new"},
     "gradients.modes": {"is_inference": "is_inference"},
     "gradients.hooks": {
         name: name
@@ -63,8 +64,8 @@ LATE: Final[dict[str, dict[str, str]]] = {
             name: name
             for name in (
                 "apply_", "as_strided", "as_strided_", "conj", "dim_order", "is_set_to", "map_",
-                "pin_memory", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_", "t_", "transpose_",
-                "unsqueeze_", "view",
+                "pin_memory", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_", "t_",
+                "transpose_", "unsqueeze_", "view",
             )
         },
         "type": "type_of", "swapaxes_": "transpose_", "swapdims_": "transpose_",

@@ -95,3 +95,16 @@ def set_default_tensor_type(t: Any) -> None:
     if found is None:
         raise TypeError("invalid type object")
     promotion.set_default_dtype(found)
+
+
+def new(self: Tensor, *arguments: Any) -> Tensor:
+    """The old constructor as a method: sizes or data, in this tensor's dtype.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new([1, 2])
+    tensor([1, 2])
+    """
+    element = self._layout.dtype
+    if arguments and not isinstance(arguments[0], int) and type(arguments[0]).__name__ != "Size":
+        return creation.tensor(arguments[0], dtype=element)
+    return creation.empty(*(arguments or (0,)), dtype=element)
