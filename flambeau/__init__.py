@@ -47,9 +47,10 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "as_tensor", "asarray", "empty", "empty_strided",
     ),
     "flambeau.tensor.public.fills": (
-        "arange", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones",
-        "ones_like", "range", "scalar_tensor", "zeros", "zeros_like",
+        "empty_like", "eye", "full", "full_like", "ones", "ones_like", "scalar_tensor", "zeros",
+        "zeros_like",
     ),
+    "flambeau.tensor.public.ranges": ("arange", "linspace", "logspace", "range"),
     "flambeau.tensor.sharing": ("from_numpy", "frombuffer"),
     "flambeau.tensor.public.queries": (
         "allclose", "can_cast", "equal", "finfo", "get_default_dtype", "iinfo", "is_complex",
@@ -71,6 +72,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.public.counting": (
         "bincount", "bucketize", "dist", "histc", "histogram", "searchsorted",
     ),
+    "flambeau.tensor.public.scattering": ("scatter",),
     "flambeau.tensor.public.distinct": ("unique", "unique_consecutive"),
     "flambeau.tensor.public.members": (
         "as_strided", "conj", "from_dlpack", "real", "resolve_conj", "resolve_neg",

@@ -51,6 +51,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         )
     },
     "sparse": {"to_sparse": "to_sparse"},
+    "tensor.public.scattering": {"scatter": "scatter", "scatter_": "scatter_"},
     "tensor.public.counting": {
         name: name for name in ("bincount", "dist", "histc", "histogram")
     },
