@@ -12,7 +12,8 @@ from flambeau.base.dtypes import float64, int64
 from flambeau.random.tensors import randperm
 from flambeau.tensor import functions
 from flambeau.tensor.creation import empty, tensor
-from flambeau.tensor.public.fills import arange, empty_like, full, ones, zeros, zeros_like
+from flambeau.tensor.public.fills import empty_like, full, ones, zeros, zeros_like
+from flambeau.tensor.public.ranges import arange
 
 __all__ = [
     "arange", "empty", "empty_like", "float64", "full", "int64", "ones", "randperm", "tensor",

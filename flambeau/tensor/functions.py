@@ -21,10 +21,10 @@ from flambeau.tensor.native import callables, library
 # Written by hand over operators of the same names: the hand-written one is meant.
 _WRITTEN = {
     **dict.fromkeys(
-        ("arange", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones",
-         "ones_like", "zeros", "zeros_like"),
+        ("empty_like", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "flambeau.tensor.public.fills",
     ),
+    **dict.fromkeys(("arange", "linspace", "logspace"), "flambeau.tensor.public.ranges"),
     **dict.fromkeys(("empty", "empty_strided"), "flambeau.tensor.creation"),
     "is_grad_enabled": "flambeau.gradients.modes",  # asked by gradients with a fused first order
 }  # fmt: skip

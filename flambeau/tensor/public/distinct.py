@@ -2,7 +2,7 @@
 
 Keeps     elements are sorted and compared natively; along a dim, slices are compared as Python
           tuples.
-Touches   functions, index_keys, fills.
+Touches   functions, indexing.keys, fills.
 Not here  sort itself (ops/indexing)."""
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 from flambeau.base import dtypes, shapes
 from flambeau.tensor import creation, functions
-from flambeau.tensor.public import composed, fills, index_keys
+from flambeau.tensor.indexing import keys as index_keys
+from flambeau.tensor.public import composed, fills
 from flambeau.tensor.tensor import Tensor
 
 

@@ -1,7 +1,7 @@
 """Functions with several forms under one name, each form an operator of its own.
 
 Keeps     the form is chosen by the kinds of the arguments, as torch's signatures say.
-Touches   functions, index_keys.
+Touches   functions, indexing.keys.
 Not here  functions made of several operators (composed.py)."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.tensor import functions
-from flambeau.tensor.public import index_keys
+from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.tensor import Tensor, result_tuple
 
 # The room of singular values, which stands higher and is there for this one order of norm.
@@ -176,7 +176,7 @@ def norm(
         found = _nuclear_norm(input, dim, keepdim, dtype)
     else:
         found = functions.norm(input, p, dim, keepdim, dtype)
-    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+    return found if out is None else out.copy_(found)
 
 
 def _put_where(input: Tensor, indices: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:

@@ -3,8 +3,8 @@
 Keeps     ints, slices, None and ... give a view, worked out once per layout and form of key (the
           ints in it are offsets, so x[i] in a loop is one form); everything else is read through
           the operator `index` and written through `index_put`.
-Touches   index_keys (keys with tensors), functions, gradients.recording.record.
-Not here  what tensors in a key mean (index_keys.py), bounds of index values (index_bounds.py)."""
+Touches   indexing.keys (keys with tensors), functions, gradients.recording.record.
+Not here  what tensors in a key mean (keys.py), bounds of index values (index_bounds.py)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from flambeau.engine.stream import LOCAL
 from flambeau.engine.view import UNPLACED
 from flambeau.engine.view import View as EngineView
 from flambeau.gradients.recording import record as gradient_record
-from flambeau.tensor import functions
+from flambeau.tensor import functions, number_rules
 from flambeau.tensor.binding import binding, remember
-from flambeau.tensor.public import index_keys, number_rules
+from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.tensor import Tensor, new_tensor
 
 _new: Final = object.__new__
