@@ -101,7 +101,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads",
         "set_num_threads", "use_deterministic_algorithms", "set_warn_always",
     ),
-    "flambeau.tensor.public.legacy": (
+    "flambeau.tensor.public.typed.legacy": (
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor",
         "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
     ),
@@ -129,7 +129,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "pixel_unshuffle", "prelu", "rrelu",
     ),
     "flambeau.sparse": ("sparse_coo_tensor", "spmm"),
-    "flambeau.tensor.public.storages": ("TypedStorage", "UntypedStorage"),
+    "flambeau.tensor.public.typed.storages": ("TypedStorage", "UntypedStorage"),
     "flambeau.io": ("load", "save"),
     "flambeau.cli.stand_in": ("as_torch",),
 }

@@ -14,6 +14,7 @@ MAX_COLUMNS = 100
 
 # path -> why it may be longer than a file should be
 LONG_FILES: dict[str, str] = {}
+_ONE_CALL = "runs at each operator where there is no native code: calls in it would cost as much"
 _ONE_FUNCTION = "one LLVM function as it stands: its branches and phis are read together"
 # "path:function" -> why it may be longer than a function should be
 LONG_FUNCTIONS: dict[str, str] = {
@@ -21,9 +22,13 @@ LONG_FUNCTIONS: dict[str, str] = {
     "flambeau/devices/cpu/runner/text.py:_chunks_text": _ONE_FUNCTION,
     "flambeau/devices/cpu/team/text.py:worker_text": _ONE_FUNCTION,
     "flambeau/devices/cpu/team/text.py:resize_text": _ONE_FUNCTION,
+    "flambeau/tensor/closures.py:_two_operands": _ONE_CALL,
+    "flambeau/tensor/closures.py:function": _ONE_CALL,
+    "flambeau/gradients/recording/record.py:_binary": _ONE_CALL,
 }
 # folder -> why it may hold more files
 FULL_FOLDERS: dict[str, str] = {
+    "tests/recorded": "a script for each file of answers, and the cases that both sides run",
     "flambeau/distributions": "a file a family, beside torch's own paths",
     "flambeau/nn/modules": "torch's own files: programs import layers by these paths",
     "flambeau/optim": "torch's own files, one an optimizer: programs import them by these paths",
@@ -35,7 +40,8 @@ FREE_TESTS = {
     "tests/test_imports.py": "which modules importing flambeau loads",
     "tests/test_compat.py": "the table of torch's names, flambeau/compat.toml",
     "tests/test_docs.py": "docstrings, README and the pages under docs/",
-    "tests/test_invariants.py": "promises about whole programs: fused or not, the same bits",
+    "tests/engine/test_caches.py": "bounds of everything the engine and its users remember",
+    "tests/engine/test_errors.py": "bad input, which leaves everything as it was",
     "tests/engine/test_fork.py": "forks at every stage of a program",
     "tests/engine/test_interrupts.py": "signals and finalizers at any moment",
     "tests/engine/test_memory.py": "how much memory programs take, and running out of it",
@@ -45,15 +51,12 @@ FREE_TESTS = {
     "tests/engine/test_small_programs.py": "small programs that break a naive engine",
     "tests/autograd/test_names.py": "the names that torch.autograd offers",
     "tests/test_every_operator.py": "every registered operator, by its own declarations",
-    "tests/test_small_programs.py": "small programs that break a naive engine",
 }
 # a folder of tests without a room of its name -> what it tests
 FREE_FOLDERS = {
     "tests/examples": "the programs in examples/",
     "tests/benchmarks": "the programs in benchmarks/",
     "tests/recorded": "answers of torch, as data, and the scripts that recorded them",
-    "tests/invariants": "promises about whole programs: fused or not, the same bits",
-    "tests/programs": "small programs that break a naive engine",
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 

@@ -457,7 +457,7 @@ def legacy_tensor(cls: Any, *arguments: Any, **named: Any) -> Tensor:
             return data.detach()
         if type(data).__name__ == "Size":
             return empty(*data, dtype=element, device=where)
-        from flambeau.tensor.public import legacy
+        from flambeau.tensor.public.typed import legacy
 
         return legacy.legacy(element, arguments, where)
     return empty(*(arguments or (0,)), dtype=element, device=where)

@@ -11,7 +11,7 @@ from typing import Final
 LATE: Final[dict[str, dict[str, str]]] = {
     "gradients.tensor_methods": {name: name for name in ("backward", "detach")},
     "gradients.members": {name: name for name in ("detach_", "requires_grad_")},
-    "tensor.public.legacy": {"new": "new"},
+    "tensor.public.typed.legacy": {"new": "new"},
     "gradients.modes": {"is_inference": "is_inference"},
     "gradients.hooks": {
         name: name
@@ -59,7 +59,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
     "tensor.public.queries": {
         name: name for name in ("allclose", "equal", "is_nonzero", "is_same_size")
     },
-    "tensor.public.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
+    "tensor.public.typed.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
     "tensor.public.members": {
         **{
             name: name
@@ -69,7 +69,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
                 "transpose_", "unsqueeze_", "view",
             )
         },
-        "type": "type_of", "swapaxes_": "transpose_", "swapdims_": "transpose_",
+        "__deepcopy__": "deepcopy", "type": "type_of", "swapaxes_": "transpose_", "swapdims_": "transpose_",
         "conj_physical": "conj", "resolve_conj": "same", "resolve_neg": "same",
         "to_dense": "to_dense",
         "__array_wrap__": "array_wrap", "__dlpack__": "dlpack",

@@ -171,7 +171,8 @@ def _channels_last(tensor: Tensor) -> Tensor:
     ndim = tensor._layout.ndim
     inner = functions.permute(tensor, (0, *range(2, ndim), 1))
     packed = functions.contiguous_copy(inner)
-    return functions.permute(packed, (0, ndim - 1, *range(1, ndim - 1)))  # type: ignore[no-any-return]
+    back = (0, ndim - 1, *range(1, ndim - 1))
+    return functions.permute(packed, back)  # type: ignore[no-any-return]
 
 
 def _converting(element: dtype) -> Callable[..., Tensor]:
@@ -297,31 +298,6 @@ def _real(self: Tensor) -> Tensor:
     return others.real(self)
 
 
-def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """copy.deepcopy: a leaf with memory of its own."""
-    if id(self) in memo:
-        return memo[id(self)]  # type: ignore[no-any-return]
-    if not members.is_leaf(self):
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
-            "because of a torch.nn.utils.weight_norm usage, see "
-            "https://github.com/pytorch/pytorch/pull/103001"
-        )
-    made = functions.clone(self.detach())
-    if type(self) is not Tensor:
-        made = type(self)._from_tensor(made)  # type: ignore[attr-defined]
-    if members.requires_grad(self):
-        members.set_requires_grad(made, True)
-    if self._grad is not None:
-        made.grad = deepcopy(self._grad, memo)
-    for key, value in self.__dict__.items():
-        if not key.startswith("_"):
-            made.__dict__[key] = value
-    memo[id(self)] = made
-    return made  # type: ignore[no-any-return]
-
-
 OPERATORS: dict[str, str] = {
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__rsub__": "rsub", "__mul__": "mul",
     "__rmul__": "mul", "__truediv__": "div", "__floordiv__": "floor_divide",
@@ -416,7 +392,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "item": conversion.item, "tolist": conversion.tolist, "numpy": conversion.numpy,
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
     "__contains__": _contains, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__rpow__": _rpow,
-    "__array__": _array, "__deepcopy__": deepcopy,
+    "__array__": _array,
     "__float__": lambda self: float(conversion.item(self)),
     "__int__": lambda self: int(conversion.item(self)),
     "__complex__": lambda self: complex(conversion.item(self)),

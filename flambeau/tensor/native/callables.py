@@ -13,9 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from flambeau.base.devices import META
-from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
-from flambeau.engine.stream import HEAVY_BYTES
 from flambeau.gradients.recording.plan import Plan
 from flambeau.tensor.binding import ABSENT, BINDINGS, Binding
 from flambeau.tensor.native import tables
@@ -30,13 +28,15 @@ from flambeau.tensor.native.library import (
     when_made,
 )
 from flambeau.tensor.native.tables import (
-    GRADIENT,
     NO_VALUE,
     ROW,
-    RUN_TIME,
     SHAPE,
-    VIEW_WAY,
-    WAY,
+)
+from flambeau.tensor.native.ways import (
+    ROW_KINDS,
+    GeneralWays,
+    ViewWays,
+    gradient_flags,
 )
 from flambeau.tensor.tensor import Tensor
 
@@ -72,14 +72,6 @@ def _ways(library: Library, binding: Binding, form: str) -> Ways:
     return found
 
 
-def _flags(binding: Binding, signature: Any) -> int:
-    flags = RUN_TIME if signature.number_format else 0
-    layout = signature.out_layout
-    if binding.operator.differentiable and layout is not None and layout.dtype.category >= 2:
-        flags |= GRADIENT
-    return flags
-
-
 def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -> Function:
     """The native form of a closure of one tensor; the closure itself where there is none."""
     native = ready()
@@ -95,7 +87,7 @@ def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -
             signature = signatures.get(layout)
             if signature is not None and not ways.knows(layout, None, NO_VALUE):
                 ways.remember(
-                    layout, None, NO_VALUE, signature, (layout,), _flags(binding, signature)
+                    layout, None, NO_VALUE, signature, (layout,), gradient_flags(binding, signature)
                 )
         return found
 
@@ -145,113 +137,6 @@ def binary(
 
 
 _OPTIONAL_KINDS: Final = ("OptionalTensor", "OptionalNumber")
-_ROW_KINDS: Final = {
-    "attribute": tables.IS_ATTRIBUTE, "Tensors": tables.IS_SEQUENCE,
-    "Number": tables.IS_NUMBER, "OptionalNumber": tables.IS_NUMBER,
-    "Tensor": tables.IS_TENSOR, "Operand": tables.IS_TENSOR,
-    "OptionalTensor": tables.IS_TENSOR,
-}  # fmt: skip
-MAX_WAYS: Final = 4096
-
-
-class _Address(int):
-    """An address that keeps alive what lies there and what that points to."""
-
-    held: Any
-
-
-class GeneralWays:
-    """What a native callable of any parameters knows: keys of calls to ways."""
-
-    def __init__(self, library: Library, binding: Binding) -> None:
-        self._library = library
-        self._binding = binding
-        self.found: dict[tuple[Any, ...], int] = {}
-        self._refused: set[tuple[Any, ...]] = set()
-
-    def learn(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Remember the way of a call that Python took, where native code can take it."""
-        binding = self._binding
-        values = binding.arranged(arguments, dict(named))
-        key = _general_key(binding, values)
-        if key is None or key in self.found or key in self._refused:
-            return
-        call = binding.taken_apart(values)
-        signature = binding.signatures.get(call.key)
-        if signature is None or not self._is_plain(call, signature):
-            self._refused.add(key)
-            return
-        if len(self.found) >= MAX_WAYS:
-            self.found.clear()
-            self._refused.clear()
-        layouts = tuple([
-            value._layout if isinstance(value, Tensor) else None
-            for parameter, value in zip(binding.parameters, call.values, strict=True)
-            if _ROW_KINDS.get(parameter.kind) == tables.IS_TENSOR
-        ])  # fmt: skip
-        check = _bounds_check(binding, call) if binding.is_bounded(call) else None
-        words = (ctypes.c_uint64 * len(WAY))()
-        way = {
-            "signature": id(signature), "layout": id(signature.out_layout),
-            "attributes": id(signature.attributes), "layouts": id(layouts),
-            "check": 0 if check is None else id(check),
-            "flags": _flags(binding, signature) & GRADIENT,
-        }  # fmt: skip
-        for name, word in way.items():
-            words[WAY[name] // 8] = word
-        address = _Address(ctypes.addressof(words))
-        address.held = (words, signature, layouts, check)
-        self.found[key] = address
-
-    def _is_plain(self, call: Any, signature: Any) -> bool:
-        from flambeau.tensor.index_bounds import PASSED_ON
-
-        layout = signature.out_layout
-        followed = self._binding.name in PASSED_ON or self._binding.name in ("argmax", "argmin")
-        return (
-            len(signature.fresh_outputs) == 1
-            and layout.device is not META
-            and signature.out_bytes <= HEAVY_BYTES
-            and not (layout.dtype.category == 1 and followed)
-            and not any(isinstance(number, bool) for number in call.numbers)
-        )
-
-
-class ViewWays:
-    """What the native callable of a view operator knows: keys of calls to layouts."""
-
-    def __init__(self, binding: Binding) -> None:
-        self._binding = binding
-        self.found: dict[tuple[Any, ...], int] = {}
-
-    def learn(self, arguments: tuple[Any, ...], named: dict[str, Any], packs: bool) -> None:
-        """Remember the view that Python has just made."""
-        binding = self._binding
-        if packs and len(arguments) > 1 and type(arguments[1]) is int:
-            arguments = (arguments[0], arguments[1:])
-        if any(isinstance(argument, list) for argument in arguments):
-            return
-        values = binding.arranged(arguments, dict(named))
-        key = _general_key(binding, values)
-        if key is None or key in self.found:
-            return
-        given = values[0]._layout
-        attributes = tuple(values[1:])
-        view = given.memo.get((binding.operator, attributes))
-        if view is None or not isinstance(view[0], Layout):
-            return
-        if len(self.found) >= MAX_WAYS:
-            self.found.clear()
-        named = {p.name: a for p, a in zip(binding.parameters[1:], attributes, strict=True)}
-        layouts = (given,)
-        words = (ctypes.c_uint64 * len(VIEW_WAY))()
-        way = {"layout": id(view[0]), "offset": view[1] & (1 << 64) - 1, "attributes": id(named),
-               "layouts": id(layouts)}  # fmt: skip
-        for name, word in way.items():
-            words[VIEW_WAY[name] // 8] = word
-        address = _Address(ctypes.addressof(words))
-        address.held = (words, view, named, layouts)
-        self.found[key] = address
 
 
 def view(binding: Binding, function: Function, packs: bool = False) -> Function:
@@ -311,64 +196,6 @@ def _general_attach(native: Library, binding: Binding) -> Any:
     return attach
 
 
-def _bounds_check(binding: Binding, call: Any) -> Callable[..., None]:
-    """Binding.check_bounds for calls of this key, over their tensors in order."""
-    from flambeau.tensor import index_bounds
-
-    checks: list[tuple[int, int | None, int | None, Any]] = []
-    places: dict[str, int] = {}
-    position = 0
-    for parameter, value in zip(binding.parameters, call.values, strict=True):
-        if parameter.kind == "Tensors":
-            for number in range(len(value)):
-                places[f"{parameter.name}.{number}"] = position
-                position += 1
-        elif isinstance(value, Tensor):
-            places[parameter.name] = position
-            position += 1
-    bounds, ignored = binding.bounds_of(call)
-    for name, low, high, error in bounds:
-        if name in places:
-            checks.append((places[name], low, high, error))
-
-    def check(*tensors: Tensor) -> None:
-        for place, low, high, error in checks:
-            found = index_bounds.first_outside(tensors[place], low, high, ignored)
-            if found is not None:
-                raise error(found)
-
-    return check
-
-
-def _general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
-    """What general_text makes of these values for a key, or None."""
-    key: list[Any] = []
-    for parameter, value in zip(binding.parameters, values, strict=True):
-        kind = type(value)
-        row = _ROW_KINDS[parameter.kind]
-        if row == tables.IS_ATTRIBUTE:
-            if value is not None and kind not in (tuple, int, str, bool, float, dtype):
-                return None
-            key += [value, kind]
-        elif row == tables.IS_SEQUENCE:
-            key += [tuple([each._layout for each in value]), None]
-        elif isinstance(value, Tensor):
-            if row != tables.IS_TENSOR:
-                return None
-            key += [value._layout, None]
-        elif value is None:
-            key += [None, None]
-        elif kind is float or (kind is int and -(2**63) <= value < 2**63):
-            key += [kind, value if value in parameter.specials else None]
-        else:
-            return None
-    try:
-        hash(tuple(key))
-    except TypeError:
-        return None
-    return tuple(key)
-
-
 def general(binding: Binding, function: Function) -> Function:
     """The native form of an operator with one fresh result and any parameters."""
     native = ready()
@@ -377,7 +204,7 @@ def general(binding: Binding, function: Function) -> Function:
         return function
     if operator.returns or len(parameters) > tables.MAXIMUM_PARAMETERS - 2:
         return function
-    if any(parameter.kind not in _ROW_KINDS for parameter in parameters):
+    if any(parameter.kind not in ROW_KINDS for parameter in parameters):
         return function
     ways = GeneralWays(native, binding)
 
@@ -407,7 +234,7 @@ def _shape(native: Library, binding: Binding, packs: bool = False) -> int:
     for number, parameter in enumerate(binding.parameters):
         start = SHAPE["rows"] // 8 + number * row_words
         row = {
-            "kind": _ROW_KINDS[parameter.kind],
+            "kind": ROW_KINDS[parameter.kind],
             "default": 0 if parameter.default is ABSENT else native.keep(parameter.default),
             "name": native.keep(sys.intern(parameter.name)),
             "specials": specials_address(native, parameter.specials),
@@ -454,7 +281,8 @@ def inplace(binding: Binding, function: Function) -> Function:
         return found
 
     address = native.inplace_unary if count == 1 else native.inplace_binary
-    return make_callable(native, address, python, ways, specials=specials)  # type: ignore[no-any-return]
+    made = make_callable(native, address, python, ways, specials=specials)
+    return made  # type: ignore[no-any-return]
 
 
 def _learn_inplace(
@@ -477,7 +305,7 @@ def _learn_inplace(
     plain = () if value != NO_VALUE or isinstance(right, Layout) or not others else others
     if signature is None or tuple(call.numbers) != plain or len(call.tensors) > len(arguments):
         return
-    ways.remember(target, right, value, signature, (), _flags(binding, signature))
+    ways.remember(target, right, value, signature, (), gradient_flags(binding, signature))
 
 
 def _operand(other: Any, specials: tuple[float, ...]) -> tuple[Any, int] | None:
@@ -504,7 +332,7 @@ def _learn(
     signature = signatures.get(key)
     if signature is not None:
         layouts = (left, None if is_number else right)
-        ways.remember(left, right, value, signature, layouts, _flags(binding, signature))
+        ways.remember(left, right, value, signature, layouts, gradient_flags(binding, signature))
 
 
 def _set_plan(made: Any, plan: Plan, n_tensors: int) -> None:

@@ -293,7 +293,7 @@ def make_callable(
 ) -> Any:
     """A native callable that hands to `python` what it does not do itself.
 
-    ways    what it knows: Ways, or callables.GeneralWays with the parameters' `shape`
+    ways    what it knows: Ways, or ways.GeneralWays with the parameters' `shape`
     rest    what takes calls with other arguments than the callable is made for
     """
     made = library.kind()

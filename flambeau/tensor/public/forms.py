@@ -201,7 +201,8 @@ def _put_where(input: Tensor, indices: Any) -> tuple[tuple[Tensor, ...], tuple[i
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with values written, or added, at indices."""
     found, dims = _put_where(input, indices)
-    return functions.index_put(input, found, values, accumulate, dims=dims)  # type: ignore[no-any-return]
+    made: Tensor = functions.index_put(input, found, values, accumulate, dims=dims)
+    return made
 
 
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:

@@ -148,7 +148,8 @@ def set_(
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False, **named: Any) -> Any:
     """The old type's name; with a type or dtype, the tensor converted to it."""
-    from flambeau.tensor.public import legacy, queries
+    from flambeau.tensor.public import queries
+    from flambeau.tensor.public.typed import legacy
 
     if dtype is None:
         return queries.type_name(self)
@@ -165,7 +166,7 @@ def view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     if len(shape) == 1:
         first = shape[0]
         if first.__class__ is dtype:
-            from flambeau.tensor.public import storages
+            from flambeau.tensor.public.typed import storages
 
             return storages.reinterpreted(self, first)
         if isinstance(first, (tuple, list)):
@@ -391,3 +392,28 @@ def reversed_(self: Tensor) -> Tensor:
 def synchronize(self: Tensor) -> None:
     """Run what is pending on the tensor."""
     stream.materialize(self, "synchronize")
+
+
+def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """copy.deepcopy: a leaf with memory of its own."""
+    if id(self) in memo:
+        return memo[id(self)]  # type: ignore[no-any-return]
+    if not members.is_leaf(self):
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    made = functions.clone(self.detach())
+    if type(self) is not Tensor:
+        made = type(self)._from_tensor(made)  # type: ignore[attr-defined]
+    if members.requires_grad(self):
+        members.set_requires_grad(made, True)
+    if self._grad is not None:
+        made.grad = deepcopy(self._grad, memo)
+    for key, value in self.__dict__.items():
+        if not key.startswith("_"):
+            made.__dict__[key] = value
+    memo[id(self)] = made
+    return made  # type: ignore[no-any-return]

@@ -184,7 +184,7 @@ def is_tensor(obj: Any) -> bool:
 
 def is_storage(obj: Any) -> bool:
     """Whether the object is a storage."""
-    from flambeau.tensor.public import storages
+    from flambeau.tensor.public.typed import storages
 
     return isinstance(obj, (storages.TypedStorage, storages.UntypedStorage))
 

@@ -44,7 +44,7 @@ def scatter_(
     elif reduce == "add":
         functions.scatter_add_(input, dim, index, _like_index(given, index, input))
     else:
-        input.copy_(scatter(input, dim, index, given, reduce=reduce))  # type: ignore[attr-defined]
+        input.copy_(scatter(input, dim, index, given, reduce=reduce))
     return input
 
 
@@ -52,7 +52,8 @@ def _like_index(given: Any, index: Tensor, input: Tensor) -> Tensor:
     """A number for every place of the index."""
     if isinstance(given, Tensor):
         return given
-    return functions.full(index._layout.shape, given, dtype=input._layout.dtype)  # type: ignore[no-any-return]
+    made: Tensor = functions.full(index._layout.shape, given, dtype=input._layout.dtype)
+    return made
 
 
 def _multiplied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:

@@ -165,6 +165,12 @@ def walk_text(name: str, o: Offsets) -> str:
     w.call("Py_DecRef", w.take(node_place))
     w.goto("next")
 
+    _ends(w, node_place)
+    return w.text()
+
+
+def _ends(w: Writer, node_place: str) -> None:
+    """What walk returns: True, False or, with an exception set, nothing."""
     w.label("python")
     w.needs_no_error("failed")
     w.let_go()
@@ -177,7 +183,6 @@ def walk_text(name: str, o: Offsets) -> str:
     w.label("failed")
     w.let_go()
     w.returns("ptr null")
-    return w.text()
 
 
 def _release(w: Writer, o: Offsets, node: str) -> None:

@@ -1,0 +1,195 @@
+"""What native callables learn: keys of calls to what native code does for them.
+
+Keeps     only calls that native code can take whole are remembered, up to a bound.
+Touches   binding, index_bounds, ctypes.
+Not here  the callables (callables.py), what is known of hot shapes (library.py's Ways)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Final
+
+from flambeau.base.devices import META
+from flambeau.base.dtypes import dtype
+from flambeau.base.layout import Layout
+from flambeau.engine.stream import HEAVY_BYTES
+from flambeau.tensor.binding import Binding
+from flambeau.tensor.native import tables
+from flambeau.tensor.native.library import Library
+from flambeau.tensor.native.tables import GRADIENT, RUN_TIME, VIEW_WAY, WAY
+from flambeau.tensor.tensor import Tensor
+
+ROW_KINDS: Final = {
+    "attribute": tables.IS_ATTRIBUTE, "Tensors": tables.IS_SEQUENCE,
+    "Number": tables.IS_NUMBER, "OptionalNumber": tables.IS_NUMBER,
+    "Tensor": tables.IS_TENSOR, "Operand": tables.IS_TENSOR,
+    "OptionalTensor": tables.IS_TENSOR,
+}  # fmt: skip
+MAX_WAYS: Final = 4096
+
+
+class _Address(int):
+    """An address that keeps alive what lies there and what that points to."""
+
+    held: Any
+
+
+class GeneralWays:
+    """What a native callable of any parameters knows: keys of calls to ways."""
+
+    def __init__(self, library: Library, binding: Binding) -> None:
+        self._library = library
+        self._binding = binding
+        self.found: dict[tuple[Any, ...], int] = {}
+        self._refused: set[tuple[Any, ...]] = set()
+
+    def learn(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Remember the way of a call that Python took, where native code can take it."""
+        binding = self._binding
+        values = binding.arranged(arguments, dict(named))
+        key = general_key(binding, values)
+        if key is None or key in self.found or key in self._refused:
+            return
+        call = binding.taken_apart(values)
+        signature = binding.signatures.get(call.key)
+        if signature is None or not self._is_plain(call, signature):
+            self._refused.add(key)
+            return
+        if len(self.found) >= MAX_WAYS:
+            self.found.clear()
+            self._refused.clear()
+        layouts = tuple([
+            value._layout if isinstance(value, Tensor) else None
+            for parameter, value in zip(binding.parameters, call.values, strict=True)
+            if ROW_KINDS.get(parameter.kind) == tables.IS_TENSOR
+        ])  # fmt: skip
+        check = _bounds_check(binding, call) if binding.is_bounded(call) else None
+        words = (ctypes.c_uint64 * len(WAY))()
+        way = {
+            "signature": id(signature), "layout": id(signature.out_layout),
+            "attributes": id(signature.attributes), "layouts": id(layouts),
+            "check": 0 if check is None else id(check),
+            "flags": gradient_flags(binding, signature) & GRADIENT,
+        }  # fmt: skip
+        for name, word in way.items():
+            words[WAY[name] // 8] = word
+        address = _Address(ctypes.addressof(words))
+        address.held = (words, signature, layouts, check)
+        self.found[key] = address
+
+    def _is_plain(self, call: Any, signature: Any) -> bool:
+        from flambeau.tensor.index_bounds import PASSED_ON
+
+        layout = signature.out_layout
+        followed = self._binding.name in PASSED_ON or self._binding.name in ("argmax", "argmin")
+        return (
+            len(signature.fresh_outputs) == 1
+            and layout.device is not META
+            and signature.out_bytes <= HEAVY_BYTES
+            and not (layout.dtype.category == 1 and followed)
+            and not any(isinstance(number, bool) for number in call.numbers)
+        )
+
+
+class ViewWays:
+    """What the native callable of a view operator knows: keys of calls to layouts."""
+
+    def __init__(self, binding: Binding) -> None:
+        self._binding = binding
+        self.found: dict[tuple[Any, ...], int] = {}
+
+    def learn(self, arguments: tuple[Any, ...], named: dict[str, Any], packs: bool) -> None:
+        """Remember the view that Python has just made."""
+        binding = self._binding
+        if packs and len(arguments) > 1 and type(arguments[1]) is int:
+            arguments = (arguments[0], arguments[1:])
+        if any(isinstance(argument, list) for argument in arguments):
+            return
+        values = binding.arranged(arguments, dict(named))
+        key = general_key(binding, values)
+        if key is None or key in self.found:
+            return
+        given = values[0]._layout
+        attributes = tuple(values[1:])
+        view = given.memo.get((binding.operator, attributes))
+        if view is None or not isinstance(view[0], Layout):
+            return
+        if len(self.found) >= MAX_WAYS:
+            self.found.clear()
+        named = {p.name: a for p, a in zip(binding.parameters[1:], attributes, strict=True)}
+        layouts = (given,)
+        words = (ctypes.c_uint64 * len(VIEW_WAY))()
+        way = {"layout": id(view[0]), "offset": view[1] & (1 << 64) - 1, "attributes": id(named),
+               "layouts": id(layouts)}  # fmt: skip
+        for name, word in way.items():
+            words[VIEW_WAY[name] // 8] = word
+        address = _Address(ctypes.addressof(words))
+        address.held = (words, view, named, layouts)
+        self.found[key] = address
+
+
+def gradient_flags(binding: Binding, signature: Any) -> int:
+    flags = RUN_TIME if signature.number_format else 0
+    layout = signature.out_layout
+    if binding.operator.differentiable and layout is not None and layout.dtype.category >= 2:
+        flags |= GRADIENT
+    return flags
+
+
+def _bounds_check(binding: Binding, call: Any) -> Callable[..., None]:
+    """Binding.check_bounds for calls of this key, over their tensors in order."""
+    from flambeau.tensor import index_bounds
+
+    checks: list[tuple[int, int | None, int | None, Any]] = []
+    places: dict[str, int] = {}
+    position = 0
+    for parameter, value in zip(binding.parameters, call.values, strict=True):
+        if parameter.kind == "Tensors":
+            for number in range(len(value)):
+                places[f"{parameter.name}.{number}"] = position
+                position += 1
+        elif isinstance(value, Tensor):
+            places[parameter.name] = position
+            position += 1
+    bounds, ignored = binding.bounds_of(call)
+    for name, low, high, error in bounds:
+        if name in places:
+            checks.append((places[name], low, high, error))
+
+    def check(*tensors: Tensor) -> None:
+        for place, low, high, error in checks:
+            found = index_bounds.first_outside(tensors[place], low, high, ignored)
+            if found is not None:
+                raise error(found)
+
+    return check
+
+
+def general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
+    """What general_text makes of these values for a key, or None."""
+    key: list[Any] = []
+    for parameter, value in zip(binding.parameters, values, strict=True):
+        kind = type(value)
+        row = ROW_KINDS[parameter.kind]
+        if row == tables.IS_ATTRIBUTE:
+            if value is not None and kind not in (tuple, int, str, bool, float, dtype):
+                return None
+            key += [value, kind]
+        elif row == tables.IS_SEQUENCE:
+            key += [tuple([each._layout for each in value]), None]
+        elif isinstance(value, Tensor):
+            if row != tables.IS_TENSOR:
+                return None
+            key += [value._layout, None]
+        elif value is None:
+            key += [None, None]
+        elif kind is float or (kind is int and -(2**63) <= value < 2**63):
+            key += [kind, value if value in parameter.specials else None]
+        else:
+            return None
+    try:
+        hash(tuple(key))
+    except TypeError:
+        return None
+    return tuple(key)
