@@ -67,8 +67,14 @@ OTHERWISE = {
     "threshold_backward": "torch's is written out in the recording",
     "zero": "torch's is written out in the recording",
     **dict.fromkeys(
-        ("convolution_weight", "largest_of_windows_backward", "lstm_steps", "lstm_steps_backward",
-         "mean_of_windows", "mean_of_windows_backward"),
+        (
+            "convolution_weight",
+            "largest_of_windows_backward",
+            "lstm_steps",
+            "lstm_steps_backward",
+            "mean_of_windows",
+            "mean_of_windows_backward",
+        ),
         "torch's is written out in the recording",
     ),
 }

@@ -240,9 +240,7 @@ def jacobian(
 def _scalar(value: Any, function: str) -> Any:
     is_tuple, outputs = _tuple_of(value, "outputs of the user-provided function", function)
     if is_tuple or not isinstance(value, RUNTIME.tensor):
-        raise RuntimeError(
-            f"The function given to {function} should return a single Tensor"
-        )
+        raise RuntimeError(f"The function given to {function} should return a single Tensor")
     if outputs[0]._layout.n_elements != 1:
         raise RuntimeError(
             f"The Tensor returned by the function given to {function} should contain a single "

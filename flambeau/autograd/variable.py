@@ -30,9 +30,7 @@ class Variable(metaclass=_VariableMeta):
         if data is None:
             return RUNTIME.tensor()
         if not isinstance(data, RUNTIME.tensor):
-            raise TypeError(
-                f"Variable data has to be a tensor, but got {type(data).__name__}"
-            )
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         made = RUNTIME.alias(data)
         made._versions = None
         if requires_grad:

@@ -66,9 +66,7 @@ class explain:  # noqa: N801 - used as `with explain() as report:`
         self.segments: list[SegmentReport] = []
         self._last = 0.0
 
-    def _observe(
-        self, reason: str, plan: Any, records: list[Any], seconds: list[float]
-    ) -> None:
+    def _observe(self, reason: str, plan: Any, records: list[Any], seconds: list[float]) -> None:
         now = time.perf_counter()
         spent = (now - self._last) * 1e3
         self.segments.append(SegmentReport(reason, plan, records, seconds, spent))

@@ -135,11 +135,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     side = round(size)
     flat = functions.zeros((*vec.shape[:-1], side * side), dtype=vec.dtype)
     places = creation.tensor(_lower_places(side, diag))
-    return functions.index_copy(
-        flat, -1, places, vec
-    ).reshape(
-        (*vec.shape[:-1], side, side)
-    )
+    return functions.index_copy(flat, -1, places, vec).reshape((*vec.shape[:-1], side, side))
 
 
 def _lower_places(size: int, diag: int) -> list[int]:

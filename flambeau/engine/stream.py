@@ -176,8 +176,6 @@ def _after_fork() -> None:
     run.LOCK.release()
 
 
-os.register_at_fork(
-    before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
-)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 run.install(new_segment)
 external.install_recorder(record, run.flush)

@@ -75,9 +75,7 @@ def _gradient(index: int, output: Any, grad: Any) -> Any:
     if grad is None:
         return _ones(output, layout) if history(output) is not None else None
     if not isinstance(grad, RUNTIME.tensor):
-        raise TypeError(
-            f"gradients can be either Tensors or None, but got {type(grad).__name__}"
-        )
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
     have = grad._layout
     if have.shape != layout.shape:
         raise RuntimeError(

@@ -242,9 +242,7 @@ class saved_tensors_hooks:  # noqa: N801 - torch's name
     Holds on this thread for values saved inside the block; the innermost pair wins.
     """
 
-    def __init__(
-        self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 

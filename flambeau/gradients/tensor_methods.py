@@ -30,4 +30,3 @@ def backward(
 def detach(self: Any) -> Any:
     """The same memory without history; in-place writes are seen by both and counted by both."""
     return RUNTIME.alias(self)
-

@@ -182,9 +182,7 @@ def _load_archive(file: Any) -> Any:
         names = archive.namelist()
         pickles = [name for name in names if name.endswith("/data.pkl") or name == "data.pkl"]
         if not pickles:
-            raise RuntimeError(
-                "PytorchStreamReader failed locating file data.pkl: file not found"
-            )
+            raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
         prefix = pickles[0].removesuffix("data.pkl")
         storages: dict[str, Any] = {}
 

@@ -183,9 +183,7 @@ def save(
         raise
 
 
-def _write_archive(
-    file: Any, name: str, data: bytes, storages: dict[int, tuple[str, Any]]
-) -> None:
+def _write_archive(file: Any, name: str, data: bytes, storages: dict[int, tuple[str, Any]]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _put(archive, f"{name}/data.pkl", data)
         _put(archive, f"{name}/.format_version", b"1")

@@ -27,6 +27,7 @@ _FILES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
 
+
 def __getattr__(name: str) -> Any:
     found: Any
     if name == "LinAlgError":

@@ -40,9 +40,7 @@ def floating(name: str, given: Any, low: bool = False) -> None:
 def matrices(name: str, given: Any, letter: str = "A") -> None:
     """Refuse what has fewer than two dims."""
     if given.dim() < 2:
-        raise RuntimeError(
-            f"{name}: The input tensor {letter} must have at least 2 dimensions."
-        )
+        raise RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions.")
 
 
 def square(name: str, given: Any, letter: str = "A") -> None:

@@ -47,9 +47,7 @@ class LinalgCholeskyEx(Function):
         return 0.5 * solve_triangular(factor, half, upper=False, left=False), None
 
 
-def cholesky_ex(
-    input: Any, *, upper: bool = False, check_errors: bool = False
-) -> Any:
+def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
     """Cholesky factors and, for each matrix, 0 or the order of the minor that is not positive."""
     return _cholesky_ex("linalg.cholesky", input, upper, check_errors)
 
@@ -223,9 +221,7 @@ def lu(A: Any, *, pivot: bool = True) -> Any:
     return result_tuple("linalg_lu", ("P", "L", "U"), tuple(lu_unpack(factor, pivots)))
 
 
-def lu_solve(
-    LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False
-) -> Any:
+def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """X of A X = B from what lu_factor returns."""
     permutation, lower, upper = lu_unpack(LU, pivots)
     if not left:

@@ -171,9 +171,7 @@ def logdet(input: Any) -> Any:
     return t.where(t.lt(sign, 0), float("nan"), logarithm)
 
 
-def solve_ex(
-    A: Any, B: Any, *, left: bool = True, check_errors: bool = False
-) -> Any:
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution of A X = B and, for each matrix, 0 or the number of a zero pivot."""
     name = "linalg.solve"
     checks.square(name, A)

@@ -164,7 +164,4 @@ def each(*tensors: tuple[Any, int]) -> Iterator[list[Address]]:
         size = prod(max(1, each) for each in tensor.shape[tensor.dim() - dims :])
         steps.append(size * tensor.element_size())
     for number in range(count):
-        yield [
-            Address(start + number * step)
-            for start, step in zip(starts, steps, strict=True)
-        ]
+        yield [Address(start + number * step) for start, step in zip(starts, steps, strict=True)]

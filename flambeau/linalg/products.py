@@ -45,9 +45,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
             kind = "1D or 2D" if len(allowed) == 2 else "2D"
             names = {0: "the first tensor", len(tensors) - 1: "the last tensor"}
             which = names.get(place, f"tensor {place}")
-            raise RuntimeError(
-                f"multi_dot(): {which} must be {kind} but got {each.dim()}D"
-            )
+            raise RuntimeError(f"multi_dot(): {which} must be {kind} but got {each.dim()}D")
     matrices = list(tensors)
     if first.dim() == 1:
         matrices[0] = first.unsqueeze(0)
@@ -95,9 +93,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
 def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     """Vectors that stand on pairs of vectors of three elements."""
     if input.dim() != other.dim():
-        raise RuntimeError(
-            "linalg.cross: inputs must have the same number of dimensions."
-        )
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if input.shape[dim] != 3 or other.shape[dim] != 3:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and "
@@ -105,8 +101,7 @@ def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
         )
     one, two = input.unbind(dim), other.unbind(dim)
     parts = [
-        one[(n + 1) % 3] * two[(n + 2) % 3] - one[(n + 2) % 3] * two[(n + 1) % 3]
-        for n in range(3)
+        one[(n + 1) % 3] * two[(n + 2) % 3] - one[(n + 2) % 3] * two[(n + 1) % 3] for n in range(3)
     ]
     made = t.stack(parts, dim)
     return made if out is None else out.copy_(made)

@@ -145,9 +145,7 @@ def _eigh(name: str, given: Any, part: str) -> Any:
     checks.square(f"linalg.{name}", given)
     checks.floating(f"linalg.{name}", given)
     if part.upper() not in ("L", "U"):
-        raise RuntimeError(
-            f"Expected UPLO argument to be 'L' or 'U', but got {part}"
-        )
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {part}")
     return LinalgEigh.apply(given, part.upper())
 
 
@@ -312,9 +310,7 @@ class LinalgLstsq(Function):
         matrices, right = ctx.saved_tensors
         inverse = pinv(matrices)
         into_inverse = grad.matmul(right.mT)
-        return (
-            pinv_backward(into_inverse, inverse, matrices), inverse.mT.matmul(grad), None
-        )
+        return (pinv_backward(into_inverse, inverse, matrices), inverse.mT.matmul(grad), None)
 
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -335,8 +331,10 @@ def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     is_vector = input.dim() - 1 == b.dim() and b.shape == input.shape[:-1]
     right = b.unsqueeze(-1) if is_vector else b
     if right.dim() < 2 or right.shape[-2] != input.shape[-2]:
-        where = "input.size(-2) should match other.size(-1)" if is_vector else (
-            "input.size(-2) should match other.size(-2)"
+        where = (
+            "input.size(-2) should match other.size(-1)"
+            if is_vector
+            else ("input.size(-2) should match other.size(-2)")
         )
         raise RuntimeError(f"{name}: {where}")
     if b.dtype is not input.dtype:
@@ -379,8 +377,10 @@ def _least(driver: str, matrices: Any, right: Any, rcond: Any) -> tuple[Any, Any
     columns_of = made.shape[-1]
     size = min(rows, width)
     values = creation.empty((*batch, size), dtype=element)
-    limit = float(rcond) if rcond is not None else (
-        (2.0**-23 if element is dtypes.float32 else 2.0**-52) * longest
+    limit = (
+        float(rcond)
+        if rcond is not None
+        else ((2.0**-23 if element is dtypes.float32 else 2.0**-52) * longest)
     )
     ranks = []
     for at, to, s in each((factor, 2), (made, 2), (values, 1)):

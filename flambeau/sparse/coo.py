@@ -233,9 +233,7 @@ def sparse_coo_tensor(
     index = index.to(dtypes.int64)
     value = value.to(dtype) if dtype is not None else value
     if index.ndim != 2:
-        raise RuntimeError(
-            f"indices must be sparse_dim x nnz, but got: {list(index.shape)}"
-        )
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(index.shape)}")
     if index.shape[0] != 2 or value.ndim != 1:
         raise NotImplementedError(
             helped(

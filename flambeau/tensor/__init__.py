@@ -24,9 +24,7 @@ def _snapshot(view: Tensor) -> Tensor:
         made._offset = -layout.low
         made._place = UNPLACED
     start = (view._offset + layout.low) * layout.itemsize
-    ctypes.memmove(
-        storage.block.address, view._storage.block.address + start, layout.span_bytes
-    )
+    ctypes.memmove(storage.block.address, view._storage.block.address + start, layout.span_bytes)
     return made
 
 

@@ -92,9 +92,7 @@ class Binding:
         """gradients.recording.record.plan_of this operator, made once."""
         if self._plan is None:
             roles = tuple(
-                (p.name, role_of(p.kind))
-                for p in self.parameters
-                if p.kind != "attribute"
+                (p.name, role_of(p.kind)) for p in self.parameters if p.kind != "attribute"
             )
             self._plan = gradient_record.plan_of(self.operator, roles)
         return self._plan
@@ -170,9 +168,7 @@ class Binding:
                 self._number(parameter, value, key, numbers)
         return Call(tuple(key), tensors, numbers, values)
 
-    def _number(
-        self, parameter: Parameter, value: Any, key: list[Any], numbers: list[Any]
-    ) -> None:
+    def _number(self, parameter: Parameter, value: Any, key: list[Any], numbers: list[Any]) -> None:
         if value in parameter.specials and not isinstance(value, bool):
             key.append((type(value), value))
             return

@@ -89,9 +89,11 @@ def packed(values: list[Any], element: dtype) -> bytes:
         return bytes([1 if value else 0 for value in values])
     if element.category == 1:
         try:
-            return array({1: "b", 2: "h", 4: "i", 8: "q"}[element.itemsize], values).tobytes() if (
-                element.is_signed
-            ) else array("B", values).tobytes()
+            return (
+                array({1: "b", 2: "h", 4: "i", 8: "q"}[element.itemsize], values).tobytes()
+                if (element.is_signed)
+                else array("B", values).tobytes()
+            )
         except (TypeError, OverflowError):
             return _packed_integers(values, element)
     if element.is_complex:
@@ -115,9 +117,7 @@ def _packed_integers(values: list[Any], element: dtype) -> bytes:
             raise RuntimeError("Overflow when unpacking long long")
         if not low <= number < low + (1 << bits) and element.is_signed:
             name = element.name
-            raise RuntimeError(
-                f"value cannot be converted to type {name}_t without overflow"
-            )
+            raise RuntimeError(f"value cannot be converted to type {name}_t without overflow")
         made += (number & ((1 << bits) - 1)).to_bytes(element.itemsize, "little")
     return bytes(made)
 
@@ -189,9 +189,7 @@ def _flattened(data: Any, shape: tuple[int, ...], dim: int, out: list[Any]) -> N
     if not (isinstance(data, (list, tuple)) or _is_sequence(data)):
         raise TypeError(f"not a sequence: {type(data).__name__}")
     if len(data) != shape[dim]:
-        raise ValueError(
-            f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})"
-        )
+        raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
     if dim + 1 == len(shape) and data and type(data[0]) in (int, float, bool):
         out.extend(data)
         return
@@ -336,8 +334,10 @@ def asarray(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of a tensor, array, buffer or numbers; shares memory unless `copy` forbids it."""
-    if not isinstance(obj, Tensor) and not _is_array(obj) and isinstance(
-        obj, (bytes, bytearray, memoryview)
+    if (
+        not isinstance(obj, Tensor)
+        and not _is_array(obj)
+        and isinstance(obj, (bytes, bytearray, memoryview))
     ):
         from flambeau.tensor import sharing
 

@@ -168,9 +168,7 @@ def call_update(binding: Binding, call: Call, signature: Signature) -> None:
         gradient_record.bump(target, site)
 
 
-def call_out(
-    binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any], out: Any
-) -> Any:
+def call_out(binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
     """out=: results written into given tensors, resized where they have another shape."""
     call = binding.taken_apart(binding.arranged(arguments, named))
     outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)

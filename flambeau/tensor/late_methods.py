@@ -69,7 +69,8 @@ LATE: Final[dict[str, dict[str, str]]] = {
                 "transpose_", "unsqueeze_", "view",
             )
         },
-        "__deepcopy__": "deepcopy", "type": "type_of", "swapaxes_": "transpose_", "swapdims_": "transpose_",
+        "__deepcopy__": "deepcopy", "type": "type_of",
+        "swapaxes_": "transpose_", "swapdims_": "transpose_",
         "conj_physical": "conj", "resolve_conj": "same", "resolve_neg": "same",
         "to_dense": "to_dense",
         "__array_wrap__": "array_wrap", "__dlpack__": "dlpack",

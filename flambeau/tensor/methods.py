@@ -308,7 +308,10 @@ OPERATORS: dict[str, str] = {
     "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
 }  # fmt: skip
 UNARY: dict[str, str] = {
-    "__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not",
+    "__neg__": "neg",
+    "__pos__": "positive",
+    "__abs__": "abs",
+    "__invert__": "bitwise_not",
 }
 INPLACE: dict[str, str] = {
     "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",

@@ -31,6 +31,7 @@ def test_fuse_off_makes_a_segment_of_every_operator() -> None:
 def test_switches_are_put_back(switch: object, name: str, value: object) -> None:
     """Also when the block raises."""
     before = getattr(CONFIG, name)
+
     def fails_inside() -> None:
         with switch(value):  # type: ignore[operator]
             assert getattr(CONFIG, name) == value

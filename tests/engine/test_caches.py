@@ -132,7 +132,7 @@ def test_ten_thousand_numbers_named_by_signatures() -> None:
     """Numbers are given at run time: changing ones make no signatures, kernels or plans."""
     x = torch.ones(3)
     (x * 3.5).tolist()
-    (x ** 3.5).tolist()
+    (x**3.5).tolist()
     (torch.clamp(x, max=0.25)).tolist()
     with counts() as seen:
         for number in range(10_000):

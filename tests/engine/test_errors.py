@@ -101,9 +101,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_no_home_at_all(tmp_path: Path) -> None:
-    said, _ = script(
-        COMPUTE, HOME=None, XDG_CACHE_HOME=str(tmp_path), FLAMBEAU_CACHE_DIR=None
-    )
+    said, _ = script(COMPUTE, HOME=None, XDG_CACHE_HOME=str(tmp_path), FLAMBEAU_CACHE_DIR=None)
     assert said == ANSWER
     assert list((tmp_path / "flambeau").glob("*.kernel"))
 

@@ -71,9 +71,11 @@ def wrapped(key, names):
     lines.append(line.rstrip())
     if len(lines) == 1 and len(key) + len(lines[0]) < 86:
         return f"    {key!r}: {lines[0]!r},\n".replace("'", '"')
-    return f"    {key!r}: (\n".replace("'", '"') + "".join(
-        f'        "{each}"\n' for each in lines
-    ) + "    ),\n"
+    return (
+        f"    {key!r}: (\n".replace("'", '"')
+        + "".join(f'        "{each}"\n' for each in lines)
+        + "    ),\n"
+    )
 
 
 def dictionary(title, comment, entries):

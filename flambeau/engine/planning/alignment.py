@@ -177,9 +177,7 @@ def refined_marks(
     return start, end
 
 
-def kept_splits(
-    splits: list[tuple[int, int]], marks: tuple[int, int]
-) -> list[tuple[int, int]]:
+def kept_splits(splits: list[tuple[int, int]], marks: tuple[int, int]) -> list[tuple[int, int]]:
     """Splits of the kept dimensions, numbered among the kept ones; marks are refined already.
 
     Splits refer to dimensions as numbered when made, left to right, so a split before the reduced

@@ -246,9 +246,7 @@ class Group:
 
     # Committing --------------------------------------------------------------
 
-    def _commit(
-        self, bound: Bound, reads: list[list[int]], write: list[int], level: str
-    ) -> bool:
+    def _commit(self, bound: Bound, reads: list[list[int]], write: list[int], level: str) -> bool:
         joining = Joining(self, bound, reads, write, level)
         why = joining.check()
         if why:

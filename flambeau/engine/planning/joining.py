@@ -173,9 +173,7 @@ class Joining:
             group.scratch.append(value.access.dtype)
         return expression("kept", (), value.access.dtype, value.kept)
 
-    def _access(
-        self, slot: int, place: Place, strides: list[int], index: Expression | None
-    ) -> int:
+    def _access(self, slot: int, place: Place, strides: list[int], index: Expression | None) -> int:
         for number, access in enumerate(self.group.accesses):
             if access.same(slot, place.offset, strides, index):
                 return number

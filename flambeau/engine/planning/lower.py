@@ -410,9 +410,7 @@ class Lowering:
         out = target if target is not None else self.temporary(shape, element)
         strides = _pick(tuple(_expanded_strides(out, shape)), kept)
         write = Place(out.reference, strides, out.offset, element)
-        self.statements.append(
-            Loop(_pick(shape, kept), tuple(reads), tuple(numbers), body, write)
-        )
+        self.statements.append(Loop(_pick(shape, kept), tuple(reads), tuple(numbers), body, write))
         return out
 
     def _leaf(

@@ -115,9 +115,7 @@ class _Partials:
 
     def stores(self, first_access: int) -> tuple[Store, ...]:
         """Stores of the partial values, through accesses numbered from first_access."""
-        return tuple(
-            Store(first_access + n, leaf) for n, (_, leaf, _) in enumerate(self.reduced)
-        )
+        return tuple(Store(first_access + n, leaf) for n, (_, leaf, _) in enumerate(self.reduced))
 
     def folds(self) -> tuple[Reduce, ...]:
         """Reductions over the partials, numbered as the originals."""
@@ -165,9 +163,7 @@ def _renumbered(body: Expression, numbering: dict[int, int]) -> Expression:
     return expression(body.word, arguments, body.dtype, body.value)
 
 
-def _block_kernels(
-    emitter: Emitter, new_temporary: Callable[[int, dtype], int]
-) -> list[Kernel]:
+def _block_kernels(emitter: Emitter, new_temporary: Callable[[int, dtype], int]) -> list[Kernel]:
     """Few long rows: partial values of blocks of 1024, then one fold a row."""
     group = emitter.group
     inner, rows = emitter.sizes[-1], _rows_of(emitter)
@@ -256,9 +252,7 @@ def _row_fold(emitter: Emitter, partials: _Partials, blocks: int) -> Kernel:
     return Kernel(nest, words, _rows_of(emitter), blocks * 0.2 + 10, 0, 0)
 
 
-def _column_kernels(
-    emitter: Emitter, new_temporary: Callable[[int, dtype], int]
-) -> list[Kernel]:
+def _column_kernels(emitter: Emitter, new_temporary: Callable[[int, dtype], int]) -> list[Kernel]:
     """Reduction over other axes: one kernel, or partials of 128 rows and a fold."""
     group = emitter.group
     reduced, inner = emitter.sizes[-2], emitter.sizes[-1]
@@ -323,9 +317,7 @@ def _column_block_kernels(
     return [blocks_kernel, _column_fold(emitter, partials, block, row_blocks)]
 
 
-def _column_fold(
-    emitter: Emitter, partials: _Partials, block: int, row_blocks: int
-) -> Kernel:
+def _column_fold(emitter: Emitter, partials: _Partials, block: int, row_blocks: int) -> Kernel:
     inner, rows = emitter.sizes[-1], _rows_of(emitter)
     used, _, stores = _fold_accesses(emitter, partials)
     accesses = [Access(leaf.dtype, "unit") for _, leaf, _ in partials.reduced]

@@ -37,7 +37,14 @@ class State:
     """
 
     __slots__ = (
-        "bound", "group", "launches", "memory", "new_storages", "next", "parent", "targets"
+        "bound",
+        "group",
+        "launches",
+        "memory",
+        "new_storages",
+        "next",
+        "parent",
+        "targets",
     )
 
     def __init__(

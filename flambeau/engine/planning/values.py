@@ -46,13 +46,9 @@ class Value:
         """Number of dimensions."""
         return len(self.shape)
 
-    def with_view(
-        self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
-    ) -> Value:
+    def with_view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Value:
         """Same memory seen through other strides; offset is added."""
-        return Value(
-            "memory", shape, self.dtype, self.reference, strides, self.offset + offset
-        )
+        return Value("memory", shape, self.dtype, self.reference, strides, self.offset + offset)
 
 
 def collapses(sizes: Sequence[int], strides: Sequence[int]) -> bool:

@@ -290,9 +290,7 @@ def _pointwise(
         weight = b.transpose(weight, 1, 2)
     image = b.convert(input, element)
     if groups == 1:
-        return b.product(
-            b.select(weight, 0, 0), b.reshape(image, (batch, channels, prod(sizes)))
-        )
+        return b.product(b.select(weight, 0, 0), b.reshape(image, (batch, channels, prod(sizes))))
     return b.product(weight, b.reshape(image, (batch, groups, channels // groups, prod(sizes))))
 
 
@@ -352,8 +350,6 @@ def _check_dtypes(input: Layout, weight: Layout, bias: Layout | None) -> None:
                 f"Input type ({_input_type(input)}) and weight type ({_input_type(weight)}) "
                 "should be the same"
             )
-        raise RuntimeError(
-            f"expected scalar type {type_name(input)} but found {type_name(weight)}"
-        )
+        raise RuntimeError(f"expected scalar type {type_name(input)} but found {type_name(weight)}")
     if input.dtype is dtypes.bool_:
         raise not_implemented("slow_conv2d_cpu", input.dtype)

@@ -385,6 +385,7 @@ class Fmod(Elementwise):
 
     def bounds(self, input: Any, other: Any) -> list[Bound]:
         return _divisor_bounds(input, other)
+
     saved_for = {"input": (), "other": ("input", "other")}
 
     def check(self, common: dtype) -> None:

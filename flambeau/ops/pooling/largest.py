@@ -79,9 +79,7 @@ class MaxPool(LargestOfWindows):
         dilation: Any = 1, ceil_mode: bool = False,
     ) -> Inferred:  # fmt: skip
         name = f"max_pool{self.count}d"
-        windows = pooled(
-            name, input, self.count, kernel_size, stride, padding, dilation, ceil_mode
-        )
+        windows = pooled(name, input, self.count, kernel_size, stride, padding, dilation, ceil_mode)
         if input.dtype is dtypes.bool_:
             raise not_implemented(name, input.dtype)
         return self.results(input, windows.sizes, {"window": windows.in_three()})

@@ -69,9 +69,7 @@ class LstmSteps(Operator):
                 lambda k, f, c, i, g: k.add(k.mul(f, c), k.mul(i, g)),
                 forget, cell, enter, candidate, compute=element,
             )  # fmt: skip
-            hidden = b.map(
-                lambda k, o, c: k.mul(o, k.tanh(c)), leave, cell, compute=element
-            )
+            hidden = b.map(lambda k, o, c: k.mul(o, k.tanh(c)), leave, cell, compute=element)
             made = (hidden, cell, enter, forget, candidate, leave)
             for number, each in enumerate(made):
                 b.write(b.select(b.output(number), 0, step), each)
@@ -150,9 +148,7 @@ def _steps_backward(
     return t.stack(made), back, later
 
 
-@operator(
-    "lstm_steps_backward", function=False, returns=("grad_input", "grad_hidden", "grad_cell")
-)
+@operator("lstm_steps_backward", function=False, returns=("grad_input", "grad_hidden", "grad_cell"))
 class LstmStepsBackward(Operator):
     """Cotangents of what entered the steps of an LSTM and of its first state."""
 

@@ -281,8 +281,8 @@ def inplace(binding: Binding, function: Function) -> Function:
         return found
 
     address = native.inplace_unary if count == 1 else native.inplace_binary
-    made = make_callable(native, address, python, ways, specials=specials)
-    return made  # type: ignore[no-any-return]
+    made: Function = make_callable(native, address, python, ways, specials=specials)
+    return made
 
 
 def _learn_inplace(
@@ -319,7 +319,11 @@ def _operand(other: Any, specials: tuple[float, ...]) -> tuple[Any, int] | None:
 
 
 def _learn(
-    binding: Binding, ways: Ways, signatures: Mapping[Any, Any], left: Any, other: Any,
+    binding: Binding,
+    ways: Ways,
+    signatures: Mapping[Any, Any],
+    left: Any,
+    other: Any,
     specials: tuple[float, ...],
 ) -> None:
     """Remember the way of a call that Python took, where native code can take it."""

@@ -64,8 +64,16 @@ _FLAGS: Final = 1 << 11 | 1 << 17  # a vectorcall; a method descriptor, bound wi
 _SIGNED_SIZE, _READ_ONLY = 19, 1
 _FOLDERS: Final = ("tensor/native",)
 _KINDS: Final = (
-    "unary", "binary", "general", "view", "getitem",
-    "inplace_unary", "inplace_binary", "walk", "discover", "bind",
+    "unary",
+    "binary",
+    "general",
+    "view",
+    "getitem",
+    "inplace_unary",
+    "inplace_binary",
+    "walk",
+    "discover",
+    "bind",
 )
 COMPILE_AFTER: Final = 1000  # records
 _FAILURES: Final = (

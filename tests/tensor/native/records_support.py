@@ -50,8 +50,16 @@ class Program:
         if kind == 8:
             return x[r.randrange(-3, 3)]
         if kind == 9:
-            return r.choice([lambda: x.reshape(-1), lambda: x.transpose(0, -1), lambda: x.view(4),
-                             lambda: x.unsqueeze(0), lambda: x.expand(3, 4), lambda: x[..., 1:]])()
+            return r.choice(
+                [
+                    lambda: x.reshape(-1),
+                    lambda: x.transpose(0, -1),
+                    lambda: x.view(4),
+                    lambda: x.unsqueeze(0),
+                    lambda: x.expand(3, 4),
+                    lambda: x[..., 1:],
+                ]
+            )()
         if kind == 10:
             return torch.stack([x, y])
         if kind == 11:
@@ -107,10 +115,16 @@ class Program:
 def record_text(record):
     """One record: operator, layouts, slots, numbers and line."""
     (signature, *slots), numbers, site = record
-    return repr((
-        signature.operator.name, signature.all_layouts, str(signature.attributes), slots,
-        [(type(n).__name__, n) for n in numbers], callsite.describe(site),
-    ))
+    return repr(
+        (
+            signature.operator.name,
+            signature.all_layouts,
+            str(signature.attributes),
+            slots,
+            [(type(n).__name__, n) for n in numbers],
+            callsite.describe(site),
+        )
+    )
 
 
 def graph_of(tensor):
@@ -123,13 +137,17 @@ def graph_of(tensor):
             continue
         seen[node] = len(seen)
         saved = getattr(node, "saved", None) if isinstance(node, OperatorNode) else None
-        lines.append((
-            node.node_name(), type(saved).__name__, saved_texts(saved),
-            [None if e is None else (type(e).__name__, e.output_index) for e in node.edges],
-            [str(each) for each in node.layouts],
-            callsite.describe(node.site),
-            isinstance(node, AccumulateGrad) or sorted(map(str, type(node).__slots__)),
-        ))
+        lines.append(
+            (
+                node.node_name(),
+                type(saved).__name__,
+                saved_texts(saved),
+                [None if e is None else (type(e).__name__, e.output_index) for e in node.edges],
+                [str(each) for each in node.layouts],
+                callsite.describe(node.site),
+                isinstance(node, AccumulateGrad) or sorted(map(str, type(node).__slots__)),
+            )
+        )
         stack.extend(node.edges)
     return repr(lines)
 

@@ -13,12 +13,17 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def written(native, seed, count):
     environment = {
-        **os.environ, "FLAMBEAU_NATIVE_RECORDER": native,
+        **os.environ,
+        "FLAMBEAU_NATIVE_RECORDER": native,
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
     done = subprocess.run(
         [sys.executable, str(SUPPORT), str(seed), str(count)],
-        capture_output=True, text=True, env=environment, check=False, timeout=100,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        timeout=100,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()

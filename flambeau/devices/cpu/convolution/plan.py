@@ -202,9 +202,7 @@ def forward(
     }  # fmt: skip
     n_units = g.images * groups * n_blocks
     scratch = columns + k * columns_row + _SLACK
-    step = _step(
-        forward_kernel(kind), FORWARD_WORDS, words, n_units, work // n_blocks, scratch
-    )
+    step = _step(forward_kernel(kind), FORWARD_WORDS, words, n_units, work // n_blocks, scratch)
     return NativePlan((*steps, step), workspace)
 
 

@@ -126,9 +126,7 @@ def _add_run(
     numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
     counts = f"<{lanes} x i64>"
     start = w.let(f"insertelement {counts} poison, i64 {words['out_w']}, i64 0")
-    end = w.let(
-        f"shufflevector {counts} {start}, {counts} poison, <{lanes} x i32> zeroinitializer"
-    )
+    end = w.let(f"shufflevector {counts} {start}, {counts} poison, <{lanes} x i32> zeroinitializer")
     whole = w.let(f"and i64 {words['out_w']}, {-lanes}")
 
     def add(index: str, mask: str = "") -> None:
@@ -168,8 +166,7 @@ def _crop(
             one = w.load(stored, w.at(stored, words["bias_at"], number))
             first = w.let(f"insertelement {vector} poison, {stored} {one}, i64 0")
             each = w.let(
-                f"shufflevector {vector} {first}, {vector} poison, "
-                f"<{lanes} x i32> zeroinitializer"
+                f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
             )
         with w.loop("0", words["depth"], [("ptr", x) for x in channel.carried]) as depth:
             with w.loop("0", words["height"], [("ptr", x) for x in depth.carried]) as line:

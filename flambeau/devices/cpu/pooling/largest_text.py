@@ -175,9 +175,7 @@ def _load(w: Writer, kind: PoolClass, pointer: str, vector: str, size: int) -> s
         return low
     high = w.load(vector, w.at(kind.stored, pointer, kind.lanes), size)
     evens = ", ".join(f"i32 {2 * lane}" for lane in range(kind.lanes))
-    return w.let(
-        f"shufflevector {vector} {low}, {vector} {high}, <{kind.lanes} x i32> <{evens}>"
-    )
+    return w.let(f"shufflevector {vector} {low}, {vector} {high}, <{kind.lanes} x i32> <{evens}>")
 
 
 GRADIENT_WORDS: Final = ("grad_at", "index_at", "plane_at", "places", "outputs")
@@ -201,5 +199,3 @@ def largest_gradient_kernel(kind: PoolClass) -> tuple[str, str]:
             w.store(stored, w.let(f"{word} {stored} {w.load(stored, place)}, {value}"), place)
     w.put("ret void")
     return kernel_of(f"pool_largest_gradient_{kind.dtype.short_name}", w)
-
-

@@ -79,9 +79,7 @@ def span(w: Writer, kind: PoolClass, words: dict[str, str], axis: str, at: str) 
 
 
 @contextmanager
-def outputs(
-    w: Writer, words: dict[str, str], axes: tuple[str, ...] = AXES
-) -> Iterator[list[str]]:
+def outputs(w: Writer, words: dict[str, str], axes: tuple[str, ...] = AXES) -> Iterator[list[str]]:
     """A loop for each dim over its outputs; gives their indices."""
     if not axes:
         yield []

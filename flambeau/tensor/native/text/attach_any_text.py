@@ -154,9 +154,7 @@ def _edges(w: Writer, index: str, edge_list: str, edge_count: str, case: str, ro
     next_of(w, "edge", index)
 
 
-def build_node(
-    w: Writer, o: Offsets, node_place: str, edges_place: str, saved_place: str
-) -> None:
+def build_node(w: Writer, o: Offsets, node_place: str, edges_place: str, saved_place: str) -> None:
     """Fill a node's slots and make it the history of %out."""
     number = w.needs(w.call("PyIter_Next", w.load("%table", TABLE["sequence"])), "failed")
     node = w.load(node_place)

@@ -35,6 +35,7 @@ __all__ = [
     "PROBES", "RUN_TIME", "SITE_BITS", "TABLE", "VALUE_MASK", "slot_text", "touch_text", "words",
 ]  # fmt: skip
 
+
 def site_text() -> str:
     """@site(table): code and offset of the first frame outside flambeau, a new reference."""
     w = Writer("define internal ptr @site(ptr %table)")

@@ -19,9 +19,7 @@ from flambeau.tensor.native.text.writer import NONE, TRUE, TYPE_OFFSET, Writer
 def make_view_text(o: Offsets) -> str:
     """@make_view(table, source, layout, offset): binding.view_of for a family whose versions the
     storage counts; null without an exception for others."""
-    w = Writer(
-        "define internal ptr @make_view(ptr %table, ptr %source, ptr %layout, i64 %further)"
-    )
+    w = Writer("define internal ptr @make_view(ptr %table, ptr %source, ptr %layout, i64 %further)")
     made_place = w.owner("made")
     versions = w.call("PyObject_GetAttr", "%source", w.load("%table", TABLE["versions"]))
     w.needs(versions, "failed")
