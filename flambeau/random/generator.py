@@ -65,6 +65,9 @@ class Generator:
     def device(self) -> Device:
         return device("cpu")
 
+    def __repr__(self) -> str:
+        return f"<torch._C.Generator object at {id(self):#x}>"
+
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed of -2^63 to 2^64 - 1; negative ones count as seed + 2^64."""
         if type(seed) is not int:
