@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.linalg import checks
+from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
+from flambeau.tensor.public import forms
 
 _INFINITY = float("inf")
 
@@ -102,3 +104,15 @@ def cond(A: Any, p: Any = None) -> Any:
     inverse, info = inv_ex(A)
     made = matrix_norm(A, p) * matrix_norm(inverse, p)
     return t.where(t.eq(info, 0), made, _INFINITY)
+
+
+def norm_of_tensor(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,
+    dtype: Any = None,
+) -> Tensor:  # fmt: skip
+    """torch.norm: of a vector, or for p="nuc" the sum of the singular values of matrices."""
+    if p != "nuc":
+        return forms.norm(input, p, dim, keepdim, out, dtype)
+    matrix = input if dtype is None else input.to(dtype)
+    found: Tensor = matrix_norm(matrix, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim)
+    return found if out is None else out.copy_(found)

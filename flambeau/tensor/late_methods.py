@@ -32,7 +32,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
     "tensor.public.forms": {
         "max": "max", "min": "min", "where": "where_method", "nonzero": "nonzero",
         "argwhere": "argwhere", "masked_select": "masked_select", "std": "std", "var": "var",
-        "norm": "norm", "index_put": "index_put", "index_put_": "index_put_",
+        "index_put": "index_put", "index_put_": "index_put_",
     },
     "tensor.public.composed": {
         name: name
@@ -46,8 +46,8 @@ LATE: Final[dict[str, dict[str, str]]] = {
         name: name
         for name in (
             "cholesky", "cholesky_inverse", "cholesky_solve", "cross", "det", "inverse", "logdet",
-            "lu", "lu_solve", "matrix_exp", "matrix_power", "pinverse", "qr", "slogdet", "svd",
-            "triangular_solve",
+            "lu", "lu_solve", "matrix_exp", "matrix_power", "norm", "pinverse", "qr", "slogdet",
+            "svd", "triangular_solve",
         )
     },
     "sparse": {"to_sparse": "to_sparse"},

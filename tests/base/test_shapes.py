@@ -34,7 +34,7 @@ def test_shapes_that_do_not_broadcast(left, right, sizes, dim):
         f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({sizes[1]}) at "
         f"non-singleton dimension {dim}\n"
     )
-    assert f"{left} and {right}" in str(caught.value)
+    assert f"{list(left)} and {list(right)}" in str(caught.value)
 
 
 def test_advice_where_leading_dims_would_fit():

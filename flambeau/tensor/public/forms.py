@@ -7,7 +7,6 @@ Not here  functions made of several operators (composed.py)."""
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
 from typing import Any
 
 from flambeau.base import dtypes, shapes
@@ -16,8 +15,6 @@ from flambeau.tensor import functions
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.tensor import Tensor, result_tuple
 
-# The room of singular values, which stands higher and is there for this one order of norm.
-_FACTORED = "linalg"
 _EXTREME_FORMS = (
     "\n * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = "
     "None)\n * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)"
@@ -172,11 +169,8 @@ def norm(
     dtype: dtype | None = None,
 ) -> Tensor:  # fmt: skip
     """Vector norm of order p over all elements or dims ("fro": 2)."""
-    if p == "nuc":
-        found = _nuclear_norm(input, dim, keepdim, dtype)
-    else:
-        found = functions.norm(input, p, dim, keepdim, dtype)
-    return found if out is None else out.copy_(found)
+    found = functions.norm(input, p, dim, keepdim, dtype)
+    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
 
 
 def _put_where(input: Tensor, indices: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
@@ -210,14 +204,6 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
     found, dims = _put_where(input, indices)
     functions.index_put_(input, found, values, accumulate, dims=dims)
     return input
-
-
-def _nuclear_norm(input: Tensor, dim: Any, keepdim: bool, element: dtype | None) -> Tensor:
-    """Sum of the singular values of matrices."""
-    norms = import_module(f"flambeau.{_FACTORED}")
-    matrix = input if element is None else input.to(element)
-    dims = (-2, -1) if dim is None else tuple(dim)
-    return norms.matrix_norm(matrix, "nuc", dims, keepdim)  # type: ignore[no-any-return]
 
 
 def einsum(*arguments: Any) -> Tensor:
