@@ -16,7 +16,7 @@ from flambeau.engine import run, stream
 from flambeau.engine.planning import states
 from flambeau.engine.signature import Signature
 from flambeau.tensor import binding
-from flambeau.tensor.native import callables
+from flambeau.tensor.native import ways
 from flambeau.tensor.public import fills
 
 
@@ -101,7 +101,7 @@ def test_shapes_and_signatures_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(run, "MAX_PLANS", 100)
     monkeypatch.setattr(states, "MAX_STATES", 500)
     monkeypatch.setattr(binding, "MAX_SIGNATURES", 500)
-    monkeypatch.setattr(callables, "MAX_WAYS", 100)
+    monkeypatch.setattr(ways, "MAX_WAYS", 100)
     monkeypatch.setattr(fills, "MAX_LAYOUTS", 100)
 
     def alive() -> tuple[int, int]:
