@@ -106,10 +106,6 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     return function(p, q)
 
 
-def _infinite_like(value: Tensor) -> Tensor:
-    return t.full(tuple(value.shape), math.inf, dtype=value.dtype)
-
-
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p: Any, q: Any) -> Tensor:
     one = p.probs * (t.softplus(-q.logits) - t.softplus(-p.logits))

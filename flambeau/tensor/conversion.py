@@ -13,7 +13,6 @@ from typing import Any
 from flambeau.base import dtypes
 from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
-from flambeau.base.layout import Layout
 from flambeau.engine import external, stream
 from flambeau.tensor.tensor import Tensor
 
@@ -156,8 +155,3 @@ def _exporter(storage: Any) -> Any:
     made.references = sys.getrefcount(made.owner)
     storage.external = made
     return made.owner
-
-
-def layout_bytes(layout: Layout) -> int:
-    """Bytes from a view's first to its last element."""
-    return layout.span * layout.itemsize

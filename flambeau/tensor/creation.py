@@ -24,9 +24,6 @@ from flambeau.gradients import members
 from flambeau.tensor.binding import check_size
 from flambeau.tensor.tensor import Tensor, new_tensor
 
-_ARRAY_CODES: Final = {"?": "b", "e": None}
-
-
 # Device of tensors made without one: what set_default_device sets.
 DEFAULT_DEVICE: Final = [CPU]
 

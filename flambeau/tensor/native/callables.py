@@ -3,7 +3,7 @@
 Keeps     the closure is what a call means; a native callable learns from each call the closure had
           to take which way such calls go, and takes the next one itself.
 Touches   library, binding (plans of gradients), ops.
-Not here  the closures (closures.py), native code (record_text.py)."""
+Not here  the closures (closures.py), native code (text/)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ exchange with other packages, Python functions over elements.
 
 Keeps     a member that changes what a tensor looks at leaves other tensors alone.
 Touches   functions, creation, conversion, gradients.members.
-Not here  members made from operators (methods.py), storages (storages.py)."""
+Not here  members made from operators (methods.py), storages (typed/storages.py)."""
 
 from __future__ import annotations
 
