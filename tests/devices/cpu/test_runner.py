@@ -414,7 +414,10 @@ def test_workers_block_signals() -> None:
     blocked = []
     for task in tasks - python:
         # A thread of a larger team of before may be ending just now.
-        with suppress(FileNotFoundError), open(f"/proc/self/task/{task}/status") as lines:
+        with (
+            suppress(FileNotFoundError, ProcessLookupError),
+            open(f"/proc/self/task/{task}/status") as lines,
+        ):
             blocked += [int(line.split()[1], 16) for line in lines if line.startswith("SigBlk")]
     interrupt = 1 << signal.SIGINT - 1
     assert sum(bool(mask & interrupt) for mask in blocked) >= 3
