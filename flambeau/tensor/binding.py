@@ -21,7 +21,7 @@ from flambeau.engine.storage import new_storage
 from flambeau.engine.view import UNPLACED, View
 from flambeau.gradients import modes
 from flambeau.gradients.recording import record as gradient_record
-from flambeau.ops.define import REGISTRY, Inferred, Operator
+from flambeau.ops.define import REGISTRY, Elementwise, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
 from flambeau.tensor.parameters import ABSENT, Parameter, parameters_of, role_of
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
@@ -82,6 +82,8 @@ class Binding:
         self.n_positional = sum(not p.is_keyword for p in self.parameters)
         self.signatures: dict[Any, Signature] = new_table()
         self.is_view = isinstance(operator, ViewOperator)
+        # Formulas take a number wherever they take a tensor; other operators need its layout.
+        self.takes_numbers = isinstance(operator, Elementwise)
         bounded = type(operator).bounds is not Operator.bounds
         self.has_bounds = bounded and not operator.bounds_need
         self._bounds_need = operator.bounds_need
@@ -177,20 +179,27 @@ class Binding:
 
     def _plain_number(self, parameter: Parameter, position: int, value: Any) -> Any:
         kind = type(value)
+        needs_tensor = parameter.kind in ("Tensor", "OptionalTensor")
+        if needs_tensor and not self.takes_numbers:
+            raise self._wrong_type(parameter, position, value)
         if kind is int:
             if value not in _INTEGERS:
                 raise RuntimeError("Overflow when unpacking long long")
             return value
         if kind is float or kind is bool:
             return value
-        if parameter.kind not in ("Tensor", "OptionalTensor") and kind is not str:
+        if not needs_tensor and kind is not str:
             if isinstance(value, (int, float)):  # numpy's float64, IntEnum
                 return float(value) if isinstance(value, float) else int(value)
             if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
                 return value.item()
             if hasattr(value, "__index__"):
                 return value.__index__()
-        raise TypeError(
+        raise self._wrong_type(parameter, position, value)
+
+    def _wrong_type(self, parameter: Parameter, position: int, value: Any) -> TypeError:
+        """torch's error for an operand of another type."""
+        return TypeError(
             f"{self.name}(): argument '{parameter.name}' (position {position + 1}) must be "
             f"{'Number' if 'Number' in parameter.kind else 'Tensor'}, not {_type_name(value)}"
         )

@@ -139,3 +139,10 @@ def test_reductions_over_nothing() -> None:
     assert torch.zeros(3, 0, 2).prod(1).tolist() == [[1.0, 1.0]] * 3
     assert torch.zeros(2, 0).any().item() is False
     assert torch.zeros(2, 0).all().item() is True
+
+
+def test_a_number_where_a_tensor_is_needed() -> None:
+    with pytest.raises(TypeError, match=r"argument 'input' \(position 1\) must be Tensor, not int"):
+        torch.nn.functional.linear(3, torch.ones(2, 2))
+    with pytest.raises(TypeError, match=r"must be Tensor, not float"):
+        torch.softmax(1.5, 0)
