@@ -5,6 +5,6 @@ Touches   base.dtypes; nothing native until a plan's kernels are compiled.
 Not here  running plans (runner), which operators are products (engine)."""
 
 from flambeau.devices.cpu.gemm.plan import plan_product
-from flambeau.devices.cpu.gemm.product import Epilogue, Operand, Pointer, ProductPlan, ProductStep
+from flambeau.devices.cpu.gemm.product import Operand, ProductPlan, ProductStep
 
-__all__ = ["Epilogue", "Operand", "Pointer", "ProductPlan", "ProductStep", "plan_product"]
+__all__ = ["Operand", "ProductPlan", "ProductStep", "plan_product"]

@@ -26,7 +26,6 @@ from flambeau.devices.cpu.gemm.grid import (
 )
 from flambeau.devices.cpu.gemm.pack_steps import pack_a_step, pack_b_step, packed_a_sizes
 from flambeau.devices.cpu.gemm.product import (
-    Epilogue,
     Matrix,
     Operand,
     Product,
@@ -58,30 +57,24 @@ def plan_product(
     strides_c: Strides,
     vector_bits: int,
     n_threads_hint: int = 1,
-    epilogue: Epilogue | None = None,
 ) -> ProductPlan:
     """Steps that compute C (batch, m, n) = A (batch, m, k) times B (batch, k, n).
 
     Strides are in bytes: (batch, row, column) of each matrix; batch sizes and strides are ints or
     tuples of up to four. Any stride is allowed, 0 and negative ones included; the elements of C
-    must not overlap each other, A or B. With an epilogue, columns of C must be contiguous.
+    must not overlap each other, A or B.
     """
     sizes = (batch,) if isinstance(batch, int) else tuple(batch)
     if len(sizes) > MAX_BATCH_DIMS:
         raise ValueError(f"a product has at most {MAX_BATCH_DIMS} batch dimensions, not {sizes}")
     if m <= 0 or n <= 0 or any(size <= 0 for size in sizes):
         return ProductPlan(())
-    matrices = [
-        _matrix(Operand(name), strides)
+    a, b, c = [
+        _matrix(name, strides)
         for name, strides in zip("abc", (strides_a, strides_b, strides_c), strict=True)
     ]
-    if epilogue is not None:
-        if n > 1 and epilogue.is_c_kept and strides_c[2] != kind.itemsize:
-            raise ValueError(f"an epilogue needs contiguous columns of C, not {strides_c}")
-        matrices += [_matrix(epilogue.words[each.word], each[1:]) for each in epilogue.pointers]
-    a, b, c, *others = matrices
-    product = merged(Product(sizes, m, n, k, a, b, c, tuple(others)))
-    choices = _Choices(element_of(kind, vector_bits), max(1, n_threads_hint), epilogue)
+    product = merged(Product(sizes, m, n, k, a, b, c))
+    choices = _Choices(element_of(kind, vector_bits), max(1, n_threads_hint))
     return _plan(oriented(product, kind), choices)
 
 
@@ -90,19 +83,17 @@ class _Choices(NamedTuple):
 
     element: Element
     n_threads: int
-    epilogue: Epilogue | None
 
 
-def _matrix(operand: int | Operand, strides: Strides) -> Matrix:
+def _matrix(name: str, strides: Strides) -> Matrix:
     steps, row, column = strides
-    if isinstance(operand, int):
-        raise TypeError(f"a pointer of an epilogue is an Operand, not {operand!r}")
-    return Matrix(operand, (steps,) if isinstance(steps, int) else tuple(steps), row, column)
+    batch = (steps,) if isinstance(steps, int) else tuple(steps)
+    return Matrix(Operand(name), batch, row, column)
 
 
 def _plan(product: Product, choices: _Choices) -> ProductPlan:
     """Steps of an oriented product, in halves when packed operands would take too much memory."""
-    element, n_threads, _ = choices
+    element, n_threads = choices
     if is_vector_product(product, element):
         return _plan_vector(product, choices)
     rows, vectors = tile = tile_of(product, element)
@@ -129,7 +120,6 @@ def _column_halves(product: Product, width: int) -> list[Product]:
         n=product.n - half,
         b=product.b.moved(half * product.b.column),
         c=product.c.moved(half * product.c.column),
-        others=tuple(each.moved(half * each.column) for each in product.others),
     )
     return [product._replace(n=half), right]
 
@@ -159,11 +149,10 @@ def _plan_part(
         pack_b = ""
     elif pack_b:
         b_panel *= round_up(min(grid.k_block, product.k), element.lanes)
-    finish = _Finish(product, choices, grid.row_block, grid.column_block)
     shape = ProductClass(
         element.dtype, element.vector_bits, rows, vectors, product.m % rows,
         edge_vectors_of(product.n, vectors, element.lanes), pack_a, pack_b,
-        finish.c_column == element.n_bytes or product.n == 1, len(product.sizes), finish.kind,
+        product.c.column == element.n_bytes or product.n == 1, len(product.sizes),
     )  # fmt: skip
     name, text = product_kernel(shape)
     scratch = _Scratch(product, element, grid, shape, b_panel)
@@ -171,54 +160,16 @@ def _plan_part(
         a.operand, b.operand, product.c.operand, product.m, product.n, product.k,
         grid.k_block, grid.row_block, grid.column_block, grid.n_row_blocks, grid.n_column_blocks,
         a_block, scratch.a_tile or a_tile, a.row, a.column, b.row, b.column, b_panel,
-        finish.c_row, finish.c_column,
+        product.c.row, product.c.column,
         scratch.sums_step, scratch.packed_a, scratch.packed_a_stride, scratch.packed_b,
     ]  # fmt: skip
     arguments += _batch_words(product, a, b)
-    arguments += finish.words(scratch.n_bytes)
-    n_bytes = scratch.n_bytes + finish.n_bytes
-    steps.append(ProductStep(name, text, grid.n_units, grid.chunk_units, tuple(arguments), n_bytes))
+    steps.append(
+        ProductStep(
+            name, text, grid.n_units, grid.chunk_units, tuple(arguments), scratch.n_bytes
+        )
+    )  # fmt: skip
     return ProductPlan(tuple(steps), workspace)
-
-
-class _Finish:
-    """Where C's blocks go, and the words and scratch memory of the epilogue, if there is one."""
-
-    def __init__(
-        self, product: Product, choices: _Choices, row_block: int, column_block: int
-    ) -> None:
-        self.product = product
-        self.epilogue = epilogue = choices.epilogue
-        self.kind = "" if epilogue is None else "kept" if epilogue.is_c_kept else "scratch"
-        self.c_row, self.c_column = product.c.row, product.c.column
-        self.n_bytes = self.argument_bytes = self.block_bytes = 0
-        if epilogue is None:
-            return
-        if self.kind == "scratch":
-            self.c_column = choices.element.n_bytes
-            # A line more, so that rows do not all start in the same set of the cache.
-            self.c_row = round_up(column_block * self.c_column, ALIGNMENT) + ALIGNMENT
-            self.block_bytes = row_block * self.c_row
-        self.argument_bytes = round_up(8 * len(epilogue.words), ALIGNMENT)
-        map_bytes = round_up(epilogue.scratch_bytes, ALIGNMENT)
-        self.n_bytes = self.argument_bytes + self.block_bytes + map_bytes
-
-    def words(self, start: int) -> list[int | Operand]:
-        """The epilogue's words when its part of the scratch memory begins at `start`."""
-        epilogue = self.epilogue
-        if epilogue is None:
-            return []
-        block = start + self.argument_bytes
-        arguments = list(epilogue.words)
-        arguments[epilogue.c_word + 1] = self.c_row
-        pointers: list[int | Operand] = []
-        for pointer, matrix in zip(epilogue.pointers, self.product.others, strict=True):
-            arguments[pointer.word] = matrix.operand
-            pointers += [pointer.word, matrix.row, matrix.column, *matrix.batch]
-        return [
-            Operand("epilogue"), len(arguments), len(epilogue.pointers), epilogue.c_word,
-            block, start, block + self.block_bytes, *arguments, *pointers,
-        ]  # fmt: skip
 
 
 class _Scratch:
@@ -257,22 +208,19 @@ def _plan_vector(product: Product, choices: _Choices) -> ProductPlan:
     element = choices.element
     a, b, c = product.a, product.b, product.c
     grid = vector_grid_of(product, element, choices.n_threads)
-    finish = _Finish(product, choices, 1, grid.column_block)
     shape = VectorClass(
         element.dtype, element.vector_bits, grid.kind, grid.groups, grid.blocks,
-        len(product.sizes), finish.kind,
+        len(product.sizes),
     )  # fmt: skip
     name, text = vector_kernel(shape)
     words: list[int | Operand] = [
         a.operand, b.operand, c.operand, product.n, product.k, grid.column_block,
-        grid.n_column_blocks, a.column, b.row, b.column, finish.c_column,
+        grid.n_column_blocks, a.column, b.row, b.column, c.column,
     ]  # fmt: skip
     words += _batch_words(product, a, b)
     scratch = 0
     if grid.kind == "rows":
         scratch = 2 * round_up(grid.column_block, element.lanes) * element.n_packed_bytes
         scratch = round_up(scratch, ALIGNMENT)
-    words += finish.words(scratch)
-    n_bytes = scratch + finish.n_bytes
-    step = ProductStep(name, text, grid.n_units, grid.chunk_units, tuple(words), n_bytes)
+    step = ProductStep(name, text, grid.n_units, grid.chunk_units, tuple(words), scratch)
     return ProductPlan((step,))

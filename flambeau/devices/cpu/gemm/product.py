@@ -14,41 +14,10 @@ from flambeau.base.dtypes import dtype
 
 
 class Operand(NamedTuple):
-    """An argument known when the plan is bound: an address "a", "b", "c" or "workspace" + bytes,
-    or any name that an epilogue's words have, and "epilogue"."""
+    """An argument known when the plan is bound: an address "a", "b", "c" or "workspace" + bytes."""
 
     name: str
     n_bytes: int = 0
-
-
-class Pointer(NamedTuple):
-    """A word of an epilogue that points into a matrix as large as C: its byte strides, as those
-    of C are given; 0 along what it does not depend on."""
-
-    word: int
-    batch: int | tuple[int, ...]
-    row: int
-    column: int
-
-
-@dataclass(frozen=True)
-class Epilogue:
-    """A map over the elements of C, run on each block of C while the cache still has it.
-
-    The map is the kernel of a nest of kind "rows" that reduces nothing, with one outer dimension,
-    the rows; its inner dimension are the columns. Its address is Operand("epilogue").
-    words           its arguments; the units set the first three (sizes) and what `pointers` say
-    c_word          the pointer it reads C through, a "unit" access; the stride of rows follows
-    pointers        its other pointers; words[word] is where element (0, 0) of entry 0 lies
-    is_c_kept       C is wanted in memory too; otherwise no more than a block of it ever exists
-    scratch_bytes   what the map needs for itself
-    """
-
-    words: tuple[int | Operand, ...]
-    c_word: int
-    pointers: tuple[Pointer, ...]
-    is_c_kept: bool = False
-    scratch_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,7 +57,7 @@ class Matrix(NamedTuple):
 
 
 class Product(NamedTuple):
-    """C = A B for every batch entry; `others` are what an epilogue reads and writes beside C."""
+    """C = A B for every batch entry."""
 
     sizes: tuple[int, ...]
     m: int
@@ -97,26 +66,25 @@ class Product(NamedTuple):
     a: Matrix
     b: Matrix
     c: Matrix
-    others: tuple[Matrix, ...] = ()
 
     def swapped(self) -> Product:
         """The transposed product, which computes the same elements from the same fma."""
         return self._replace(
             m=self.n, n=self.m, a=self.b.transposed(), b=self.a.transposed(),
-            c=self.c.transposed(), others=tuple(each.transposed() for each in self.others),
+            c=self.c.transposed(),
         )  # fmt: skip
 
     def with_matrices(self, matrices: list[Matrix]) -> Product:
-        """The same product of matrices (a, b, c, *others) that lie elsewhere."""
-        a, b, c, *others = matrices
-        return self._replace(a=a, b=b, c=c, others=tuple(others))
+        """The same product of matrices (a, b, c) that lie elsewhere."""
+        a, b, c = matrices
+        return self._replace(a=a, b=b, c=c)
 
 
 def merged(product: Product) -> Product:
     """Fewer batch dimensions: those of size 1 go, neighbours that are one in memory join, and one
     over which an operand does not change becomes part of the other's rows or columns."""
     keep = [d for d, size in enumerate(product.sizes) if size > 1]
-    matrices = [product.a, product.b, product.c, *product.others]
+    matrices = [product.a, product.b, product.c]
     if not keep:
         matrices = [Matrix(each.operand, (), each.row, each.column) for each in matrices]
         return product.with_matrices(matrices)._replace(sizes=())
@@ -148,7 +116,7 @@ def _joined(product: Product) -> Product | None:
     if product.b.batch[-1] != 0:
         return None
     matrices = []
-    for each in (product.a, product.b, product.c, *product.others):
+    for each in (product.a, product.b, product.c):
         batch, last = each.batch[:-1], each.batch[-1]
         if each is product.b:
             matrices.append(each._replace(batch=batch))
@@ -165,8 +133,8 @@ def oriented(product: Product, kind: dtype) -> Product:
     """The product or its transpose, whichever suits the kernels better."""
     size = kind.itemsize
     m, n, c = product.m, product.n, product.c
-    if m == 1 or product.others:
-        return product  # an epilogue is written for rows and columns as they are
+    if m == 1:
+        return product
     if n == 1:
         return product.swapped()
     if c.column != size and c.row == size:

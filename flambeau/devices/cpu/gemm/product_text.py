@@ -25,7 +25,6 @@ from flambeau.devices.cpu.gemm.elements import (
     batch_indices,
     element_of,
 )
-from flambeau.devices.cpu.gemm.epilogue_text import c_in_scratch, call_finish, finish_function
 from flambeau.devices.cpu.gemm.pack_text import pack_a_function, pack_b_function
 from flambeau.devices.cpu.gemm.tile_text import CONTEXT, ragged_function, tile_function
 
@@ -50,8 +49,6 @@ class ProductClass:
                        (or packed by an earlier step): see pack_text
     is_c_contiguous    columns of C are neighbours in memory
     n_batch            number of batch dimensions
-    epilogue           "": none; "kept": a map over C, which stays in memory; "scratch": over a
-                       block of C in scratch
     """
 
     dtype: dtype
@@ -64,12 +61,6 @@ class ProductClass:
     pack_b: str
     is_c_contiguous: bool
     n_batch: int
-    epilogue: str = ""
-
-    @property
-    def epilogue_word(self) -> int:
-        """Number of the first word of the epilogue."""
-        return len(WORDS) + 4 * self.n_batch
 
 
 def _units_function(name: str, shape: ProductClass, element: Element) -> str:
@@ -132,9 +123,6 @@ class _Block(NamedTuple):
     c: str
     rows: str
     columns: str
-    row: str
-    column: str
-    indices: list[str]
 
 
 def _locate(
@@ -152,17 +140,14 @@ def _locate(
     rows = lines.smaller(words["row_block"], lines.let(f"sub i64 {words['m']}, {row}"))
     columns = lines.smaller(words["column_block"], lines.let(f"sub i64 {words['n']}, {column}"))
     a = lines.offset(a, lines.let(f"mul i64 {row_block}, {words['a_block']}"))
-    if shape.epilogue == "scratch":
-        c = c_in_scratch(lines, shape.epilogue_word)
-    else:
-        c = lines.offset(c, lines.let(f"mul i64 {row}, {words['c_row']}"))
-        c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
+    c = lines.offset(c, lines.let(f"mul i64 {row}, {words['c_row']}"))
+    c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
     if shape.pack_b:
         b = lines.offset(b, lines.let(f"mul i64 {column}, {words['b_column']}"))
     else:
         panel = lines.let(f"sdiv i64 {column}, {shape.vectors * element.lanes}")
         b = lines.offset(b, lines.let(f"mul i64 {panel}, {words['b_panel']}"))
-    return _Block(a, b, c, rows, columns, row, column, indices)
+    return _Block(a, b, c, rows, columns)
 
 
 def _depth_loop(
@@ -200,12 +185,7 @@ def _depth_loop(
         )
     _tile_loops(lines, shape, element, words, block._replace(a=tile_a, b=tile_b))
     lines.label("next_depth")
-    lines.put("br i1 %is_end, label %finished_block, label %depth")
-    lines.label("finished_block")
-    if shape.epilogue:
-        place = (block.row, block.column, block.rows, block.columns)
-        call_finish(lines, shape.epilogue_word, block.c, place, block.indices)
-    lines.put("br label %next_unit")
+    lines.put("br i1 %is_end, label %next_unit, label %depth")
 
 
 def _tile_loops(
@@ -213,7 +193,7 @@ def _tile_loops(
 ) -> None:
     """Tiles of a unit, a row of them at a time so that their part of A stays in the first cache;
     the last row of tiles, when it is short, by a tile of its own height."""
-    a, b, c, rows, n_columns = block[:5]
+    a, b, c, rows, n_columns = block
     a_step = words["a_tile"]
     c_step = lines.let(f"mul i64 {words['c_row']}, {shape.rows}")
     lines.put("br label %before_rows")
@@ -299,8 +279,6 @@ def product_kernel(shape: ProductClass) -> tuple[str, str]:
         parts.append(pack_a_function(element, shape.pack_a, shape.rows))
     if shape.pack_b:
         parts.append(pack_b_function(element, shape.pack_b, shape.vectors))
-    if shape.epilogue:
-        parts.append(finish_function(shape.n_batch))
     parts.append(_units_function("KERNEL", shape, element))
     text = "\n".join(parts)
     name = f"product_{shape.dtype.short_name}_{sha256(text.encode()).hexdigest()[:16]}"

@@ -22,7 +22,6 @@ from flambeau.devices.cpu.gemm.elements import (
     batch_indices,
     element_of,
 )
-from flambeau.devices.cpu.gemm.epilogue_text import c_in_scratch, call_finish, finish_function
 from flambeau.devices.cpu.gemm.vector_columns_text import PREFETCH, Chains, columns_function
 from flambeau.devices.cpu.gemm.vector_rows_text import rows_function
 
@@ -43,12 +42,6 @@ class VectorClass:
     groups: int
     blocks: int
     n_batch: int
-    epilogue: str = ""  # as in product_text
-
-    @property
-    def epilogue_word(self) -> int:
-        """Number of the first word of the epilogue."""
-        return len(VECTOR_WORDS) + 4 * self.n_batch
 
 
 def _store_function(element: Element) -> str:
@@ -113,17 +106,12 @@ def vector_kernel(shape: VectorClass) -> tuple[str, str]:
     column = lines.let(f"mul i64 {block}, {words['column_block']}")
     count = lines.smaller(words["column_block"], lines.let(f"sub i64 {words['n']}, {column}"))
     b = lines.offset(b, lines.let(f"mul i64 {column}, {words['b_column']}"))
-    if shape.epilogue == "scratch":
-        c = c_in_scratch(lines, shape.epilogue_word)
-    else:
-        c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
+    c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
     lines.put(
         f"call fastcc void @columns_of(ptr {a}, ptr {b}, ptr {c}, i64 {count}, i64 {words['k']}, "
         f"i64 {words['a_step']}, i64 {words['b_row']}, i64 {words['b_column']}, "
         f"i64 {words['c_column']}, ptr %scratch)"
     )
-    if shape.epilogue:
-        call_finish(lines, shape.epilogue_word, c, ("0", column, "1", count), indices)
     lines.take("""\
   %nu = add i64 %u, 1
   %more_units = icmp slt i64 %nu, %end
@@ -136,9 +124,8 @@ done:
         chains = Chains(shape.groups, shape.blocks, shape.kind == "few_columns")
         function = PREFETCH + columns_function(element, chains)
     body = "\n".join(lines.text)
-    finish = finish_function(shape.n_batch) if shape.epilogue else ""
     text = (
-        f"{element.declarations}\n{_store_function(element)}\n{function}\n{finish}"
+        f"{element.declarations}\n{_store_function(element)}\n{function}\n"
         f"define void @KERNEL(ptr %args, i64 %begin, i64 %end, ptr %scratch) nounwind {{\n"
         f"{body}\n}}\n"
     )

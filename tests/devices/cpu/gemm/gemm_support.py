@@ -18,7 +18,7 @@ import numpy as np
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.devices.cpu import jit
-from flambeau.devices.cpu.gemm import Epilogue, Operand, ProductPlan, plan_product
+from flambeau.devices.cpu.gemm import Operand, ProductPlan, plan_product
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 NUMPY = {each.name: each.name for each in dtypes.ALL} | {"bfloat16": "uint16"}
@@ -162,8 +162,7 @@ def aligned_bytes(n_bytes: int, fill: int = 0xA5) -> np.ndarray:
 
 
 def plan_of(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: dtype, vector_bits: int, n_threads: int,
-    epilogue: Epilogue | None = None,
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: dtype, vector_bits: int, n_threads: int
 ) -> ProductPlan:  # fmt: skip
     """Plan for arrays of shapes (..., m, k), (..., k, n) and (..., m, n)."""
     batch = c.shape[:-2]
@@ -179,21 +178,18 @@ def plan_of(
         *strides,
         vector_bits,
         n_threads,
-        epilogue,
     )
 
 
 class BoundPlan:
     """A plan with its addresses filled in and its kernels compiled; `run` executes it."""
 
-    def __init__(
-        self, plan: ProductPlan, a: np.ndarray, b: np.ndarray, c: np.ndarray, **more: int
-    ) -> None:
+    def __init__(self, plan: ProductPlan, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
         self.workspace = aligned_bytes(plan.workspace_bytes)
         self.keep = (a, b, c)
         addresses = {
             "a": a.ctypes.data, "b": b.ctypes.data, "c": c.ctypes.data,
-            "workspace": self.workspace.ctypes.data, **more,
+            "workspace": self.workspace.ctypes.data,
         }  # fmt: skip
         found = jit.compile_functions({step.name: step.text for step in plan.steps})
         self.steps = []
