@@ -50,6 +50,8 @@ class Reducer:
         self.n_turns = LANES // lanes if lanes < LANES else 1
         if self.positional or self.kind in ("any", "all"):
             self.n_turns = 1
+        elif not self.ordered:
+            self.n_turns *= 2
 
     def identity(self, reader: LlvmReader) -> State:
         """State before any element."""

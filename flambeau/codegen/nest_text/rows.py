@@ -11,6 +11,7 @@ from __future__ import annotations
 from flambeau.codegen.llvm_reader import Operand
 from flambeau.codegen.loops import BLOCK, Keep, Phase, Reduce, Store
 from flambeau.codegen.nest_text.frame import Code, Frame, memory_type, reader_into, to_memory
+from flambeau.codegen.nest_text.next_row import NextRow
 from flambeau.codegen.nest_text.reduce import (
     Counter,
     Reducer,
@@ -36,6 +37,7 @@ class RowsText:
         self.frame = frame
         self.lanes = frame.lanes
         self.row = RowScope(frame, Levels(frame.nest))
+        self.coming = NextRow(frame)
 
     def write(self, code: Code) -> None:
         """The whole function body."""
@@ -114,6 +116,7 @@ class RowsText:
         scope = VectorScope(self.row, position, stop)
         elements, stores = self._statements(phase, scope)
         code.absorb(scope.reader.lines)
+        self.coming.fetch(code, phase, position)
         code.do(f"{following} = add i64 {position}, {lanes}")
         left = code.value(f"sub i64 {stop}, {position}")
         store_by_lane(code, frame, [each for each in stores if each.by_lane], left)

@@ -1,0 +1,54 @@
+"""Which phases ask for the next row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flambeau.base import dtypes
+from flambeau.codegen import nest_text
+from flambeau.codegen.loops import Access, Nest, Phase, Reduce, Store
+from flambeau.codegen.vocabulary import BUILDER as k
+from flambeau.codegen.vocabulary import Expression, expression
+from tests.codegen.nest_reference import Binding, Buffer, Problem, check
+
+F32 = dtypes.float32
+X = expression("load", (), F32, 0)
+
+
+def reduced(number: int) -> Expression:
+    return expression("reduced", (), F32, number)
+
+
+AWAY = k.sub(X, reduced(0))
+SUM = Phase((Reduce(0, "sum", X),))
+SQUARES = Phase((Reduce(1, "sum", k.mul(AWAY, AWAY)),))
+RESULT = Phase((Store(1, k.mul(AWAY, reduced(1))),))
+
+
+def n_requests(n_outer: int, *phases: Phase, bits: int = 512) -> int:
+    nest = Nest("rows", n_outer, (Access(F32), Access(F32)), phases)
+    return nest_text.kernel_text(nest, bits, "f").count("call void @llvm.prefetch")
+
+
+@pytest.mark.parametrize(("bits", "lines"), [(512, 2), (256, 1)])
+def test_the_second_phase_asks(bits: int, lines: int) -> None:
+    assert n_requests(1, SUM, SQUARES, RESULT, bits=bits) == lines
+
+
+def test_phases_that_store_do_not_ask() -> None:
+    assert n_requests(1, SUM, Phase((Store(1, AWAY),))) == 0
+    assert n_requests(1, Phase((Store(1, X),))) == 0
+    assert n_requests(1, SUM) == 0
+
+
+def test_one_row_has_no_next() -> None:
+    assert n_requests(0, SUM, SQUARES, RESULT) == 0
+
+
+@pytest.mark.parametrize("size", [5, 100, 5000])
+def test_results_are_those_of_the_reference(size: int) -> None:
+    nest = Nest("rows", 1, (Access(F32), Access(F32)), (SUM, SQUARES, RESULT))
+    values = np.random.default_rng(size).standard_normal(3 * size).astype(np.float32)
+    bindings = [Binding(Buffer(values), (size,)), Binding(Buffer(np.zeros_like(values)), (size,))]
+    check(Problem(nest, size, bindings, (3,)), [1, 2])
