@@ -28,11 +28,13 @@ def _integer(name: str, allowed: tuple[int, ...] | None = None) -> int | None:
 class Config:
     """Values of the switches, read where they matter, set by flambeau.debug's contexts."""
 
-    __slots__ = ("cache_dir", "codegen_level", "fuse", "threads", "vector_bits")
+    __slots__ = ("cache_dir", "codegen_level", "fuse", "fuse_new", "threads", "vector_bits")
 
     def __init__(self) -> None:
         # False: every operator is its own segment.
         self.fuse: bool = os.environ.get("FLAMBEAU_FUSE", "1") != "0"
+        # True: a segment is fused the first time it is seen, however small.
+        self.fuse_new: bool = os.environ.get("FLAMBEAU_FUSE_NEW", "0") == "1"
         # None: as many as the CPU affinity and the quota allow.
         self.threads: int | None = _integer("FLAMBEAU_THREADS")
         # None: 512 where the CPU has AVX-512, else 256.

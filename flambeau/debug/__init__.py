@@ -2,6 +2,15 @@
 
 from flambeau.debug.counting import counts
 from flambeau.debug.explaining import explain
-from flambeau.debug.switches import cache_dir, codegen_level, fuse, threads, vector_bits
+from flambeau.debug.switches import cache_dir, codegen_level, fuse, fuse_new, threads, vector_bits
 
-__all__ = ["cache_dir", "codegen_level", "counts", "explain", "fuse", "threads", "vector_bits"]
+__all__ = [
+    "cache_dir",
+    "codegen_level",
+    "counts",
+    "explain",
+    "fuse",
+    "fuse_new",
+    "threads",
+    "vector_bits",
+]

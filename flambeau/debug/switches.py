@@ -39,6 +39,13 @@ def fuse(enabled: bool) -> Iterator[None]:
         yield
 
 
+def fuse_new(enabled: bool) -> Any:
+    """True: a segment is fused the first time it is seen, as FLAMBEAU_FUSE_NEW=1. Else a small one
+    is run operator by operator at first, which costs less than planning it, and fused when it
+    comes again."""
+    return _switched("fuse_new", bool(enabled), plans=False)
+
+
 def threads(count: int | None) -> Any:
     """Number of threads, as FLAMBEAU_THREADS; None: as many as the machine allows."""
     return _switched("threads", count, plans=True)

@@ -346,19 +346,26 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
     lookup = (keys, touched, n_inputs, n_fresh)
     wanted = run.wanted()
     _clock[0] += 1
+    came_back = False
     variants = _PLANS.get(lookup)
     if variants is not None:
         variants.used = _clock[0]
         for plan in variants.plans:
             if plan.stored & wanted == wanted:
-                return plan
+                if not plan.is_apart:
+                    return plan
+                # It came back: now fusing pays.
+                came_back = True
+                wanted = plan.stored
+                variants.plans.remove(plan)
+                break
         if len(variants.plans) >= MAX_VARIANTS:
             for plan in variants.plans:
                 wanted |= plan.stored
     # Planning brings the whole code generator, the first plan what runs it.
     global runner
     from flambeau.devices.cpu import runner
-    from flambeau.engine.planning.plan import SegmentFacts
+    from flambeau.engine.planning.plan import SegmentFacts, plan_segment
     from flambeau.engine.planning.template import plan_for
 
     segment = run.segment
@@ -369,7 +376,7 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
         [storage.layout.span_bytes for storage in segment.fresh[:n_fresh]],
         {number for number in range(n_fresh) if wanted >> 8 * number & 1},
     )
-    plan, is_new = plan_for(facts)
+    plan, is_new = (plan_segment(facts), True) if came_back else plan_for(facts)
     STATS.segments_planned += is_new
     if variants is None:
         n_bytes = 500 + KEY_BYTES * len(keys) + 16 * sum(map(len, keys)) + 8 * len(touched)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as torch
+import flambeau.debug
 from flambeau.ops.define import REGISTRY, Elementwise
 from flambeau.tensor import functions
 
@@ -184,5 +185,6 @@ def _flat(tensor: Any) -> Any:
 
 
 def outcome(seed: int, n_steps: int, between: Callable[[int], None] | None = None) -> list[Any]:
-    """Bits of all tensors a program leaves."""
-    return bits(Program(seed, n_steps, between).run())
+    """Bits of all tensors a program leaves; fused at first sight."""
+    with flambeau.debug.fuse_new(True):
+        return bits(Program(seed, n_steps, between).run())

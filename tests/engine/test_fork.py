@@ -76,24 +76,24 @@ def test_after_use_and_with_work_pending() -> None:
 
 def test_both_sides_use_threads() -> None:
     with flambeau.debug.threads(3):
-        x = torch.ones(600_000)
+        x = torch.ones(6_000_000)
         with flambeau.debug.counts() as seen:
-            assert (torch.exp(x * 0) + x).sum().item() == 1_200_000.0
+            assert (torch.exp(x * 0) + x).sum().item() == 12_000_000.0
         assert seen.threads_used > 1
 
         def job() -> None:
             with flambeau.debug.counts() as counted:
                 for _ in range(3):
-                    assert (torch.exp(x * 0) + x).sum().item() == 1_200_000.0
+                    assert (torch.exp(x * 0) + x).sum().item() == 12_000_000.0
             assert counted.threads_used > 1
 
         children = [in_child(job) for _ in range(3)]
         for _ in range(5):
-            assert (torch.exp(x * 0) + x).sum().item() == 1_200_000.0
+            assert (torch.exp(x * 0) + x).sum().item() == 12_000_000.0
         for child in children:
             finished(child)
         with flambeau.debug.counts() as seen:
-            assert (torch.exp(x * 0) + x).sum().item() == 1_200_000.0
+            assert (torch.exp(x * 0) + x).sum().item() == 12_000_000.0
         assert seen.threads_used > 1
 
 

@@ -31,6 +31,18 @@ def test_fused_equals_unfused(seed: int) -> None:
     assert fused == unfused
 
 
+@SETTINGS
+@given(SEEDS)
+def test_the_first_and_later_runs_are_equal(seed: int) -> None:
+    """Small segments run record by record, then fused: exact plans, other sizes, and fresh ones."""
+    run.forget_plans()
+    expected = outcome(seed, 30)
+    for _ in range(3):
+        assert bits(Program(seed, 30).run()) == expected
+    run.forget_plans()
+    assert bits(Program(seed, 30).run()) == expected
+
+
 def test_programs_fuse_enough() -> None:
     """The comparison means something: at least two statements a kernel on average."""
     statements = kernels = 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau.codegen.vocabulary import Expression
-from flambeau.engine.planning.sizes import Size
+from flambeau.engine.planning.symbolic.sizes import Size
 from flambeau.engine.statement import Loop, Place, SizeNumber
 
 

@@ -17,7 +17,7 @@ from flambeau.codegen.loops import Access, Keep, Nest, Phase, Reduce, Store
 from flambeau.codegen.vocabulary import Expression, expression
 from flambeau.engine.planning.alignment import GroupAccess, GroupValue
 from flambeau.engine.planning.group import Group
-from flambeau.engine.planning.sizes import Size
+from flambeau.engine.planning.symbolic.sizes import Size
 from flambeau.engine.statement import SizeNumber
 
 # Work of one chunk of units, and work that one thread does alone.

@@ -15,7 +15,7 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous_strides
 from flambeau.codegen.vocabulary import BUILDER, Expression, expression
-from flambeau.engine.planning.sizes import Size
+from flambeau.engine.planning.symbolic.sizes import Size
 from flambeau.engine.planning.values import Value, collapses, reshaped_strides
 from flambeau.engine.statement import Loop, Memory, Native, Place, SizeNumber, Statement
 

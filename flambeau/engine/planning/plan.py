@@ -32,6 +32,10 @@ ALIGNMENT: Final = 64
 ERROR_ADDRESS: Final = 0
 ARENA_ADDRESS: Final = 1
 FIRST_STORAGE: Final = 2
+# Words of a program before its steps, of a step before its arguments, and of a patch.
+HEAD_WORDS: Final = 4
+STEP_WORDS: Final = 6
+PATCH_WORDS: Final = 5
 
 
 class Plan:
@@ -44,11 +48,12 @@ class Plan:
     n_touched     view offsets that come first among the numbers
     pack_numbers  packs view offsets, then the records' numbers
     notes         what did not fuse and why, for debug.explain
+    is_apart      records are planned apart: planned as a whole when the segment comes again
     """
 
     __slots__ = (
-        "arena_bytes", "kernels", "n_kernels", "n_touched", "notes", "pack_numbers", "program",
-        "runs", "statements", "stored", "stored_numbers",
+        "arena_bytes", "is_apart", "kernels", "n_kernels", "n_touched", "notes", "pack_numbers",
+        "program", "runs", "statements", "stored", "stored_numbers",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -61,6 +66,7 @@ class Plan:
         self.n_kernels = 0
         self.statements = 0
         self.runs = 0
+        self.is_apart = False
         self.kernels: list[tuple[str, set[int], int]] = []
         self.notes: list[tuple[int, str]] = []
 
@@ -288,45 +294,67 @@ class Step:
         self.records = records
 
 
+class Draft:
+    """A plan but for the addresses of its kernels."""
+
+    __slots__ = ("fused", "planner", "steps", "texts")
+
+    def __init__(self, facts: SegmentFacts) -> None:
+        self.planner = planner = Planner(facts)
+        self.fused = fuse(planner.instantiate(), planner.storage_of)
+        self.texts: dict[str, jit.Text] = {}
+        self.steps: list[Step] = []
+        for number, unit in enumerate(self.fused.units):
+            if isinstance(unit, NativeCall):
+                workspace = planner.new_temporary(0, uint8)
+                made = native_steps(
+                    unit.native, unit, workspace, planner.arena.n_bytes, planner.storage_of
+                )
+                native_texts(unit.native, self.texts)
+                for r in unit.native.results:
+                    planner.arena.use(planner.storage_of[unit.references[r]], number)
+            else:
+                made = loop_steps(planner, unit, self.texts, self.fused.in_memory)
+            planner.use(made, number)
+            self.steps += made
+
+    def written(self, addresses: dict[str, int]) -> Plan:
+        """The plan, memory placed and the program written."""
+        planner, steps = self.planner, self.steps
+        words: list[Any] = [
+            len(steps), max([len(step.words) for step in steps], default=0),
+            max([step.scratch_bytes for step in steps], default=0), 0,
+        ]  # fmt: skip
+        in_arena: list[tuple[int, int]] = []
+        for step in steps:
+            write_step(words, in_arena, step, addresses[step.name], planner)
+        offsets, arena_bytes = planner.arena.placed()
+        for position, storage in in_arena:
+            words[position] += offsets[storage]
+        plan = Plan()
+        describe(plan, planner)
+        plan.arena_bytes = arena_bytes
+        plan.n_kernels = len(steps)
+        plan.statements = self.fused.n_statements
+        plan.notes = self.fused.refusals
+        plan.kernels = [(step.name, step.records, step.n_units) for step in steps]
+        plan.program = array("q", words)
+        return plan
+
+
+def finish(begun: Sequence[Plan | Draft]) -> list[Plan]:
+    """Plans of drafts, their kernels compiled together; what is a plan already stays as it is."""
+    texts: dict[str, jit.Text] = {}
+    for each in begun:
+        if isinstance(each, Draft):
+            texts.update(each.texts)
+    addresses = compiled(texts)
+    return [each.written(addresses) if isinstance(each, Draft) else each for each in begun]
+
+
 def plan_segment(facts: SegmentFacts) -> Plan:
     """Plan a segment: instantiate, fuse, make kernels, place memory, write the program."""
-    planner = Planner(facts)
-    fused = fuse(planner.instantiate(), planner.storage_of)
-    texts: dict[str, jit.Text] = {}
-    steps: list[Step] = []
-    for number, unit in enumerate(fused.units):
-        if isinstance(unit, NativeCall):
-            workspace = planner.new_temporary(0, uint8)
-            made = native_steps(
-                unit.native, unit, workspace, planner.arena.n_bytes, planner.storage_of
-            )
-            native_texts(unit.native, texts)
-            for r in unit.native.results:
-                planner.arena.use(planner.storage_of[unit.references[r]], number)
-        else:
-            made = loop_steps(planner, unit, texts, fused.in_memory)
-        planner.use(made, number)
-        steps += made
-    addresses = compiled(texts)
-    words: list[Any] = [
-        len(steps), max([len(step.words) for step in steps], default=0),
-        max([step.scratch_bytes for step in steps], default=0), 0,
-    ]  # fmt: skip
-    in_arena: list[tuple[int, int]] = []
-    for step in steps:
-        write_step(words, in_arena, step, addresses[step.name], planner)
-    offsets, arena_bytes = planner.arena.placed()
-    for position, storage in in_arena:
-        words[position] += offsets[storage]
-    plan = Plan()
-    describe(plan, planner)
-    plan.arena_bytes = arena_bytes
-    plan.n_kernels = len(steps)
-    plan.statements = fused.n_statements
-    plan.notes = fused.refusals
-    plan.kernels = [(step.name, step.records, step.n_units) for step in steps]
-    plan.program = array("q", words)
-    return plan
+    return finish([Draft(facts)])[0]
 
 
 def describe(plan: Plan, planner: Planner) -> None:

@@ -19,7 +19,7 @@ from flambeau.engine.planning import emitter
 from flambeau.engine.planning import nest as nests
 from flambeau.engine.planning.alignment import Bound, GroupValue
 from flambeau.engine.planning.group import Group
-from flambeau.engine.planning.sizes import Size
+from flambeau.engine.planning.symbolic.sizes import Size
 from flambeau.engine.statement import Loop, SizeNumber
 
 MAX_STATES: Final = 20_000

@@ -3,24 +3,25 @@
 Keeps     a template is used only where every guard of its planning holds; what is bound is word for
           word the plan that planning anew would give (FLAMBEAU_CHECK_TEMPLATES=1 compares). Where
           planning with Sizes fails, for whatever reason, the segment is planned as it is.
-Touches   plan, fuse, relative, sizes, states, statement.
+Touches   plan, apart, fuse, relative, sizes, states, statement.
 Not here  the cache of plans of exact signatures and the run (run.py)."""
 
 from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Callable
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import uint8
 from flambeau.devices.cpu import jit
 from flambeau.engine import callsite
+from flambeau.engine.planning import apart
 from flambeau.engine.planning import plan as plans
-from flambeau.engine.planning import relative
 from flambeau.engine.planning.fuse import NativeCall, fuse
 from flambeau.engine.planning.plan import (
     Arena,
+    Draft,
     Plan,
     Planner,
     SegmentFacts,
@@ -30,11 +31,11 @@ from flambeau.engine.planning.plan import (
     loop_steps,
     native_steps,
     native_texts,
-    vector_bits,
     write_step,
 )
-from flambeau.engine.planning.sizes import Replay, Size, Tape
 from flambeau.engine.planning.states import fresh_root
+from flambeau.engine.planning.symbolic import relative
+from flambeau.engine.planning.symbolic.sizes import Replay, Size, Tape
 from flambeau.engine.signature import Signature
 from flambeau.engine.statement import Memory, Native
 
@@ -78,21 +79,42 @@ _remembered = [0]
 
 def forget() -> None:
     """Drop all templates."""
+    apart.forget()
     _FAMILIES.clear()
     _remembered[0] = 0
 
 
 def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
     """A plan of the segment, and whether it was planned for it rather than bound."""
-    live = _live_records(facts)
-    key, sizes, signatures = _form(facts, live)
+    begun, is_new = _begun(facts, _whole)
+    return plans.finish([begun])[0], is_new
+
+
+def _whole(facts: SegmentFacts, live: list[int]) -> Plan | Draft:
+    """What becomes of a segment whose form is new."""
+    if apart.pays(facts, live):
+        return apart.plan_apart(facts, live, _alone)
+    return Draft(facts)
+
+
+def _alone(facts: SegmentFacts) -> Plan | Draft:
+    """One record of a segment whose form is new."""
+    return _begun(facts, lambda facts, live: Draft(facts))[0]
+
+
+def _begun(
+    facts: SegmentFacts, anew: Callable[[SegmentFacts, list[int]], Plan | Draft]
+) -> tuple[Plan | Draft, bool]:
+    """A plan where a template holds, else a new one."""
+    live = relative.live_records(facts)
+    key, sizes, signatures = relative.segment_form(facts, live)
     if key is None:
-        return plans.plan_segment(facts), True
+        return Draft(facts), True
     family = _FAMILIES.get(key)
     if family is None:
         # A form seen for the first time may be the last one of its kind.
         _remember(key, _Family())
-        return plans.plan_segment(facts), True
+        return anew(facts, live), True
     _FAMILIES.pop(key, None)
     _FAMILIES[key] = family
     for template in family.templates:
@@ -104,7 +126,7 @@ def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
                 STATS.bound += 1
                 return plan, False
     if family.is_plain:
-        return plans.plan_segment(facts), True
+        return Draft(facts), True
     STATS.refused += 1
     try:
         template = _Template(facts, signatures)
@@ -115,7 +137,7 @@ def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
         if len(FAILURES) < MAX_FAILURES:
             FAILURES[f"{type(error).__name__}: {error}"] = family
         family.is_plain = True
-        return plans.plan_segment(facts), True
+        return Draft(facts), True
     plan = template.bound(facts, sizes)
     if plan is None:
         raise RuntimeError("a template does not hold for the sizes it was made with")
@@ -155,65 +177,6 @@ def _drop_oldest() -> None:
 def remembered() -> int:
     """Records in all forms and templates."""
     return _remembered[0]
-
-
-# Forms ---------------------------------------------------------------------------
-
-
-def _live_records(facts: SegmentFacts) -> list[int]:
-    """Records that write what somebody may see, as far as signatures tell, last one first."""
-    touched = facts.touched
-    needed = set(facts.kept)
-    live: list[int] = []
-    keys = facts.keys
-    for record in range(len(keys) - 1, -1, -1):
-        key = keys[record]
-        signature: Signature = key[0]
-        end = 1 + len(signature.layouts)
-        is_live = False
-        for slot in key[end:]:
-            if slot in needed:
-                is_live = True
-        for position in signature.targets:
-            slot = key[1 + position]
-            storage = slot if slot >= 0 else touched[-1 - slot] >> 1
-            if storage < 0 or storage in needed:
-                is_live = True
-        if is_live:
-            live.append(record)
-            for slot in key[1:end]:
-                storage = slot if slot >= 0 else touched[-1 - slot] >> 1
-                if storage >= 0:
-                    needed.add(storage)
-    return live
-
-
-def _form(
-    facts: SegmentFacts, live: list[int]
-) -> tuple[tuple[Any, ...] | None, list[int], dict[Signature, int]]:
-    """Key of the segment's form, the sizes left out of it, and its signatures in order."""
-    signatures: dict[Signature, int] = {}
-    parts: list[Any] = []
-    sizes: list[int] = []
-    keys = facts.keys
-    for record in reversed(live):
-        key = keys[record]
-        signature = key[0]
-        number = signatures.get(signature)
-        if number is None:
-            form, own = signature.form or relative.form_of(signature)
-            if form is None:
-                return None, sizes, signatures
-            number = signatures[signature] = len(signatures)
-            sizes += own
-            parts.append(form)
-        parts.append((record, number, key[1:]))
-    formats = "".join([key[0].number_format for key in keys])
-    # Where a record's numbers begin follows from how many each record has.
-    counts = tuple([len(key[0].number_format) for key in keys]) if formats else len(keys)
-    parts.append((formats, counts, facts.touched, len(facts.input_bytes), len(facts.fresh_bytes)))
-    parts.append((vector_bits(), CONFIG.codegen_level))
-    return tuple(parts), sizes, signatures
 
 
 # Templates -----------------------------------------------------------------------

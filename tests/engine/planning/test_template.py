@@ -11,7 +11,7 @@ import pytest
 import flambeau as torch
 from flambeau.debug import counts
 from flambeau.engine.planning import template
-from flambeau.engine.planning.sizes import Replay, Tape
+from flambeau.engine.planning.symbolic.sizes import Replay, Tape
 from flambeau.tensor import functions
 from tests.engine import random_programs
 from tests.engine.random_programs import DTYPES, Program, bits, make

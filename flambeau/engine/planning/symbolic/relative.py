@@ -1,17 +1,19 @@
-"""Signatures without their sizes: what two calls share when only sizes differ.
+"""Signatures and segments without their sizes: what two of them share when only sizes differ.
 
 Keeps     sizes 0 and 1 and strides 0 and 1 are part of the form, all others are not; everything
           else a lowering may look at is, value and type.
-Touches   base.layout, sizes, signature.
-Not here  forms of whole segments and what is kept for them (template.py)."""
+Touches   base (config, layout), plan, sizes, signature.
+Not here  what is kept for a form (template.py)."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous_strides
-from flambeau.engine.planning.sizes import Tape
+from flambeau.engine.planning.plan import SegmentFacts, vector_bits
+from flambeau.engine.planning.symbolic.sizes import Tape
 from flambeau.engine.signature import Signature
 
 
@@ -172,3 +174,62 @@ def _sized_attribute(value: Any, tape: Tape) -> Any:
     if type(value) is tuple:
         return tuple([_sized_attribute(each, tape) for each in value])
     return value
+
+
+# Segments ------------------------------------------------------------------------
+
+
+def live_records(facts: SegmentFacts) -> list[int]:
+    """Records that write what somebody may see, as far as signatures tell, last one first."""
+    touched = facts.touched
+    needed = set(facts.kept)
+    live: list[int] = []
+    keys = facts.keys
+    for record in range(len(keys) - 1, -1, -1):
+        key = keys[record]
+        signature: Signature = key[0]
+        end = 1 + len(signature.layouts)
+        is_live = False
+        for slot in key[end:]:
+            if slot in needed:
+                is_live = True
+        for position in signature.targets:
+            slot = key[1 + position]
+            storage = slot if slot >= 0 else touched[-1 - slot] >> 1
+            if storage < 0 or storage in needed:
+                is_live = True
+        if is_live:
+            live.append(record)
+            for slot in key[1:end]:
+                storage = slot if slot >= 0 else touched[-1 - slot] >> 1
+                if storage >= 0:
+                    needed.add(storage)
+    return live
+
+
+def segment_form(
+    facts: SegmentFacts, live: list[int]
+) -> tuple[tuple[Any, ...] | None, list[int], dict[Signature, int]]:
+    """Key of the segment's form, the sizes left out of it, and its signatures in order."""
+    signatures: dict[Signature, int] = {}
+    parts: list[Any] = []
+    sizes: list[int] = []
+    keys = facts.keys
+    for record in reversed(live):
+        key = keys[record]
+        signature = key[0]
+        number = signatures.get(signature)
+        if number is None:
+            form, own = signature.form or form_of(signature)
+            if form is None:
+                return None, sizes, signatures
+            number = signatures[signature] = len(signatures)
+            sizes += own
+            parts.append(form)
+        parts.append((record, number, key[1:]))
+    formats = "".join([key[0].number_format for key in keys])
+    # Where a record's numbers begin follows from how many each record has.
+    counts = tuple([len(key[0].number_format) for key in keys]) if formats else len(keys)
+    parts.append((formats, counts, facts.touched, len(facts.input_bytes), len(facts.fresh_bytes)))
+    parts.append((vector_bits(), CONFIG.codegen_level))
+    return tuple(parts), sizes, signatures

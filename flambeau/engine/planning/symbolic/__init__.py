@@ -1,0 +1,1 @@
+"""Planning with sizes as symbols: Sizes and their tape, signatures and segments without sizes."""
