@@ -40,6 +40,10 @@ _THREAD_WORK: Final = 100_000
 _BALANCE_WORK: Final = 250_000
 # The same for products with one row, which read more than they compute.
 _VECTOR_WORK: Final = 25_000
+# Chains of a row times columns, by the width of vectors: each waits four cycles for itself.
+_CHAINS: Final = {256: 4, 512: 2}
+# Units a thread from which no care is needed for threads to end together.
+_MANY: Final = 16
 # Bytes of a matrix from which its rows are added to sums in memory, not in registers.
 _VECTOR_BYTES: Final = 200_000
 # Columns of a vector times a matrix that are worth a run of memory, and bytes of their sums that
@@ -139,6 +143,10 @@ def grid_of(
         n_row_blocks, wanted = 1, -(-least // n_entries)
     if n_row_blocks * n_column_blocks < wanted:
         n_column_blocks = min(wide, -(-wanted // n_row_blocks))
+    if n_row_blocks >= n_column_blocks:
+        n_row_blocks = _evened(tall, n_row_blocks, n_column_blocks * n_entries, n_threads)
+    else:
+        n_column_blocks = _evened(wide, n_column_blocks, n_row_blocks * n_entries, n_threads)
     column_block = -(-wide // n_column_blocks) * width
     row_block = -(-tall // n_row_blocks) * rows
     n_column_blocks, n_row_blocks = -(-n // column_block), -(-m // row_block)
@@ -146,6 +154,24 @@ def grid_of(
     if n_threads > 1 and total > 2 * _THREAD_WORK:
         chunk = max(1, min(n_units // (4 * n_threads), _UNIT_WORK * n_units // total))
     return Grid(k_block, row_block, column_block, n_row_blocks, n_column_blocks, n_units, chunk)
+
+
+def _evened(n_tiles: int, n_blocks: int, times: int, n_threads: int) -> int:
+    """Blocks to cut `n_tiles` into, `times` over: `n_blocks`, or up to twice as many where that
+    lets the threads, who take them one by one, end sooner."""
+    if n_threads == 1 or n_blocks * times < n_threads or n_blocks * times > _MANY * n_threads:
+        return n_blocks
+    ends: dict[int, int] = {}
+    for count in range(n_blocks, min(n_tiles, 2 * n_blocks) + 1):
+        block = -(-n_tiles // count)
+        loads = [0] * n_threads
+        for first in [*range(0, n_tiles, block)] * times:
+            loads[loads.index(min(loads))] += min(block, n_tiles - first)
+        ends.setdefault(block, max(loads))
+    soonest = min(ends.values())
+    # A larger block costs less: the largest that ends within 2 % of the soonest.
+    block = max(each for each, end in ends.items() if 50 * end <= 51 * soonest)
+    return -(-n_tiles // block)
 
 
 class VectorGrid(NamedTuple):
@@ -185,7 +211,7 @@ def vector_grid_of(product: Product, element: Element, n_threads: int) -> Vector
         column_block = min(column_block, _ROW_SUM_BYTES // element.n_packed_bytes)
     else:
         kind = "few_columns" if n < element.lanes else "columns"
-        groups, blocks = _chains(n, k, product.b.column, element.lanes)
+        groups, blocks = _chains(n, k, product.b.column, element)
         width = groups * element.lanes
         column_block = round_up(max(-(-n // wanted), 2 * width), width)
         column_block = round_up(-(-n // max(1, n // column_block)), width)
@@ -199,12 +225,16 @@ def vector_grid_of(product: Product, element: Element, n_threads: int) -> Vector
     return VectorGrid(kind, groups, blocks, column_block, n_blocks, n_units, chunk)
 
 
-def _chains(n: int, k: int, stride: int, lanes: int) -> tuple[int, int]:
+def _chains(n: int, k: int, stride: int, element: Element) -> tuple[int, int]:
     """Groups of columns and blocks of k whose chains run at the same time.
 
-    Columns a power of two apart fight for the same lines of the first cache, so two blocks of the
-    same columns are better there; else two groups of columns, which need no whole blocks.
+    Columns a power of two apart fight for the same lines of the first cache, so later blocks of
+    the same columns are better there; else groups of columns, which need no whole blocks.
     """
-    if n >= 2 * lanes and (k < 2 * SUM_BLOCK or stride % 1024):
-        return 2, 1
-    return 1, 2 if k >= 2 * SUM_BLOCK else 1
+    chains = _CHAINS[element.vector_bits]
+    while chains > 1 and n < chains * element.lanes:
+        chains //= 2
+    if k >= 2 * SUM_BLOCK and (stride % 1024 == 0 or chains == 1):
+        blocks = min(max(2, chains), k // SUM_BLOCK)
+        return max(1, chains // blocks), blocks
+    return chains, 1

@@ -17,6 +17,7 @@ Rows and panels are padded to whole vectors along k, since whole vectors are sto
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final
@@ -195,31 +196,79 @@ copy:
 
 
 def load_transposed(lines: Lines, element: Element, pointers: list[str]) -> list[str]:
-    """Vectors k, k + 1, ... of what `pointers` (one a lane) point at, contiguous along k.
+    """Vectors k, k + 1, ... of what `pointers` (one a lane) point at, contiguous along k: as many
+    as a piece of 16 bytes has elements.
 
-    Pieces of 16 bytes go to their half of a vector as they are loaded, so that what is left is a
-    transpose inside pieces, which every CPU does at full speed.
+    Pieces go to their half of a vector as they are loaded, so that what is left is a transpose
+    inside pieces, which every CPU does at full speed.
     """
     lanes, piece = element.lanes, 16 // element.n_packed_bytes
-    loaded = []
-    for pointer in pointers:
-        stored = f"<{piece} x {element.stored}>"
-        one = lines.let(f"load {stored}, ptr {pointer}, align {element.n_bytes}")
-        loaded.append(element.widen(lines, one, piece))
+    loaded = _loaded(lines, element, pointers, piece)
     rows = []
     for g in range(piece):
         parts = [loaded[s * piece + g] for s in range(lanes // piece)]
         size = piece
         while len(parts) > 1:
             kind = f"<{size} x {element.accumulated}>"
-            mask = ", ".join(f"i32 {i}" for i in range(2 * size))
+            order = range(2 * size)
             parts = [
-                lines.let(f"shufflevector {kind} {low}, {kind} {high}, <{2 * size} x i32> <{mask}>")
+                _shuffled(lines, kind, low, high, order)
                 for low, high in zip(parts[::2], parts[1::2], strict=True)
             ]
             size *= 2
         rows.append(parts[0])
-    # Interleaving rows half a piece apart, once for each bit of the piece, transposes it.
+    return _transposed_pieces(lines, element, rows, piece)
+
+
+def load_lines_transposed(lines: Lines, element: Element, pointers: list[str]) -> list[str]:
+    """The same by whole vectors of four pieces, a line of the cache: `lanes` vectors, in order of
+    k. A line is read once, so lines that fight for a place in the cache do no harm."""
+    piece = 16 // element.n_packed_bytes
+    loaded = _loaded(lines, element, pointers, element.lanes)
+    columns = []
+    for g in range(piece):
+        halves = [piece_order(piece, each) for each in ((0, 1, 4, 5), (2, 3, 6, 7))]
+        turns = [piece_order(piece, each) for each in ((0, 2, 4, 6), (1, 3, 5, 7))]
+        first, second, third, fourth = (loaded[s * piece + g] for s in range(4))
+        kind = element.vector
+        upper = [_shuffled(lines, kind, first, second, order) for order in halves]
+        lower = [_shuffled(lines, kind, third, fourth, order) for order in halves]
+        columns.append(
+            [
+                _shuffled(lines, kind, high, low, order)
+                for high, low in zip(upper, lower, strict=True)
+                for order in turns
+            ]
+        )
+    rows = []
+    for pieces in zip(*columns, strict=True):
+        rows += _transposed_pieces(lines, element, list(pieces), piece)
+    return rows
+
+
+def piece_order(piece: int, pieces: tuple[int, ...]) -> list[int]:
+    """Numbers of the elements of pieces, in the pieces' order."""
+    return [piece * each + i for each in pieces for i in range(piece)]
+
+
+def _loaded(lines: Lines, element: Element, pointers: list[str], count: int) -> list[str]:
+    """`count` elements from each of the pointers on, widened."""
+    stored = f"<{count} x {element.stored}>"
+    return [
+        element.widen(
+            lines, lines.let(f"load {stored}, ptr {pointer}, align {element.n_bytes}"), count
+        )
+        for pointer in pointers
+    ]
+
+
+def _shuffled(lines: Lines, kind: str, left: str, right: str, order: Sequence[int]) -> str:
+    mask = ", ".join(f"i32 {each}" for each in order)
+    return lines.let(f"shufflevector {kind} {left}, {kind} {right}, <{len(order)} x i32> <{mask}>")
+
+
+def _transposed_pieces(lines: Lines, element: Element, rows: list[str], piece: int) -> list[str]:
+    """Interleaving rows half a piece apart, once for each bit of the piece, transposes it."""
     for _ in range(piece.bit_length() - 1):
         rows = _interleaved(lines, element, rows, piece)
     return rows
@@ -236,9 +285,7 @@ def _interleaved(lines: Lines, element: Element, rows: list[str], piece: int) ->
                 for base in range(0, lanes, piece)
                 for lane in range(piece)
             ]
-            mask = ", ".join(f"i32 {each}" for each in order)
-            pair = f"{element.vector} {low}, {element.vector} {high}"
-            result.append(lines.let(f"shufflevector {pair}, <{lanes} x i32> <{mask}>"))
+            result.append(_shuffled(lines, element.vector, low, high, order))
     return result
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from flambeau.devices.cpu.gemm.elements import Element, Lines, vector_function
-from flambeau.devices.cpu.gemm.pack_text import load_transposed
+from flambeau.devices.cpu.gemm.pack_text import load_lines_transposed, load_transposed
 from flambeau.devices.cpu.gemm.tile_text import SUM_BLOCK
 
 # Pieces of 16 bytes that one iteration takes from each column: a line of the cache.
 _PIECES: Final = 4
 # How far ahead of their use columns are fetched; there are too many for the CPU to notice.
-_AHEAD_BYTES: Final = 256
+_AHEAD_BYTES: Final = 512
 PREFETCH: Final = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
 
 
@@ -173,6 +173,7 @@ def _run_blocks(lines: Lines, element: Element, shape: Chains, blocks: int, tag:
     for _ in range(1, blocks):
         starts_a.append(lines.offset(starts_a[-1], lines.let(f"mul i64 %a_step, {SUM_BLOCK}")))
     step_a = lines.let(f"mul i64 %a_step, {stride}")
+    jump = _jump(lines, element, shape, blocks, whole)
     some = lines.let(f"icmp sgt i64 {whole}, 0")
     lines.put(f"br i1 {some}, label %{tag}_line, label %{tag}_rest")
 
@@ -186,7 +187,9 @@ def _run_blocks(lines: Lines, element: Element, shape: Chains, blocks: int, tag:
             lines.put(
                 f"%{tag}_{kind}{i} = phi ptr [ {start}, " + arrows.format(f"%{tag}_n{kind}{i}")
             )
-    _line_of_chains(lines, element, shape, blocks, len(starts), tag)
+    is_inside = lines.let(f"icmp sgt i64 %{tag}_i, {_AHEAD_BYTES // element.n_bytes}")
+    ahead = lines.let(f"select i1 {is_inside}, i64 {_AHEAD_BYTES}, i64 {jump}")
+    _line_of_chains(lines, element, shape, blocks, len(starts), tag, ahead)
     for i in range(blocks):
         lines.put(f"%{tag}_na{i} = getelementptr i8, ptr %{tag}_a{i}, i64 {step_a}")
     for i in range(len(starts)):
@@ -217,33 +220,46 @@ def _run_blocks(lines: Lines, element: Element, shape: Chains, blocks: int, tag:
     lines.label(f"{tag}_done")
 
 
+def _jump(lines: Lines, element: Element, shape: Chains, blocks: int, whole: str) -> str:
+    """Bytes from where a chain reads near its end to what it reads after that, as far ahead: its
+    next block, or the first one of the next columns."""
+    further = lines.let(f"add i64 %k0, {SUM_BLOCK * blocks}")
+    is_deep = lines.let(f"icmp slt i64 {further}, %k")
+    columns = lines.let(f"mul i64 %b_column, {shape.groups * element.lanes}")
+    across = lines.let(f"sub i64 {columns}, %kb_bytes")
+    down = SUM_BLOCK * blocks * element.n_bytes
+    following = lines.let(f"select i1 {is_deep}, i64 {down}, i64 {across}")
+    own = lines.let(f"mul i64 {whole}, {element.n_bytes}")
+    return lines.let(f"add i64 {lines.let(f'sub i64 {following}, {own}')}, {_AHEAD_BYTES}")
+
+
 def _line_of_chains(
-    lines: Lines, element: Element, shape: Chains, blocks: int, n_starts: int, tag: str
+    lines: Lines, element: Element, shape: Chains, blocks: int, n_starts: int, tag: str, ahead: str
 ) -> None:
     """The loop's work: a line of every column, piece by piece, all chains side by side."""
     groups, lanes, size = shape.groups, element.lanes, element.n_bytes
     piece = 16 // element.n_packed_bytes
+    is_line = lanes == _PIECES * piece
+    count = lanes if is_line else piece
+    load = load_lines_transposed if is_line else load_transposed
     sums = [f"%{tag}_c{i}" for i in range(groups * blocks)]
     here = [f"%{tag}_b{i}" for i in range(n_starts)]
-    for p in range(_PIECES):
-        for block in range(blocks):
+    for step in range(0, _PIECES * piece, count):
+        for i in range(groups * blocks):
+            g, block = divmod(i, blocks)
+            starts = _lane_pointers(lines, here, shape, lanes, g)
+            if not step:
+                for each in starts:
+                    place = lines.offset(lines.offset(each, block * SUM_BLOCK * size), ahead)
+                    lines.put(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
+            move = (block * SUM_BLOCK + step) * size
+            pointers = [lines.offset(each, move) if move else each for each in starts]
             pointer = f"%{tag}_a{block}"
-            if p:
-                pointer = lines.offset(pointer, lines.let(f"mul i64 %a_step, {p * piece}"))
-            scales = _scales(lines, element, pointer, piece)
-            for g in range(groups):
-                move = (block * SUM_BLOCK + p * piece) * size
-                pointers = _lane_pointers(lines, here, shape, lanes, g)
-                if p == 0:
-                    for each in pointers:
-                        ahead = lines.offset(each, move + _AHEAD_BYTES)
-                        lines.put(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
-                pointers = [lines.offset(each, move) if move else each for each in pointers]
-                i = g * blocks + block
-                for scale, column in zip(
-                    scales, load_transposed(lines, element, pointers), strict=True
-                ):
-                    sums[i] = element.multiply_add(lines, scale, column, sums[i])
+            if step:
+                pointer = lines.offset(pointer, lines.let(f"mul i64 %a_step, {step}"))
+            scales = _scales(lines, element, pointer, count)
+            for scale, column in zip(scales, load(lines, element, pointers), strict=True):
+                sums[i] = element.multiply_add(lines, scale, column, sums[i])
     for i, value in enumerate(sums):
         position = next(n for n, line in enumerate(lines.text) if line.startswith(f"  {value} = "))
         lines.text[position] = lines.text[position].replace(value, f"%{tag}_n{i}", 1)

@@ -104,7 +104,7 @@ def test_dtypes(rng, kind):
 
 
 @pytest.mark.parametrize("vector_bits", WIDTHS)
-@pytest.mark.parametrize("k", [1, 3, 16, 100, 256, 512, 784, 1024, 1300])
+@pytest.mark.parametrize("k", [1, 3, 16, 100, 256, 512, 768, 784, 1024, 1300])
 def test_vector_times_matrix(rng, k, vector_bits):
     for n, is_transposed in itertools.product((1, 7, 8, 40, 300), (False, True)):
         check(rng, 1, n, k, layout=(False, is_transposed, False), vector_bits=vector_bits)
@@ -139,6 +139,17 @@ def test_units_and_chunks(rng, m, n, k):
             c = filled(rng, (m, n), FLOAT)
             multiply(a, b, c, FLOAT, 256, threads, chunk, backwards)
             assert same_bits(c, right)
+
+
+def test_threads_end_together():
+    """Units of rows leave no thread more than a tile of 6 rows behind the other."""
+    strides = (0, 1024, 4), (0, 1024, 4), (0, 1024, 4)
+    (step,) = plan_product(FLOAT, 1, 256, 256, 256, *strides, 512, 2).steps
+    row_block = step.arguments[7]
+    rows = [0, 0]
+    for first in range(0, 256, row_block):
+        rows[rows.index(min(rows))] += min(row_block, 256 - first)
+    assert abs(rows[0] - rows[1]) <= 6
 
 
 def test_runs_on_threads(rng):
