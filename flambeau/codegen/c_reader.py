@@ -137,9 +137,13 @@ def _converted(operand: str, source: dtype, result: dtype) -> str:
     if result is dtypes.bool_:
         return f"{operand} != 0"
     if source.is_floating_point and not result.is_floating_point:
-        smallest = literal(-(2**63), dtypes.int64)
-        # Beyond int64 the conversion of C is undefined; ours is defined, by the smallest int64.
-        return f"({C_TYPES[result]})(fabs({operand}) < 0x1p+63f ? (long){operand} : {smallest})"
+        # Beyond the integer gone through C's conversion is undefined; ours is its smallest.
+        if result is dtypes.int64 or result is dtypes.uint8:
+            smallest = literal(-(2**63), dtypes.int64)
+            return f"({C_TYPES[result]})(fabs({operand}) < 0x1p+63f ? (long){operand} : {smallest})"
+        smallest = literal(-(2**31), dtypes.int32)
+        inside = f"trunc({operand}) >= -0x1p+31f && trunc({operand}) < 0x1p+31f"
+        return f"({C_TYPES[result]})({inside} ? (int){operand} : {smallest})"
     return f"({C_TYPES[result]}){operand}"
 
 

@@ -1,8 +1,9 @@
 """Conversions and integer division for llvm_reader: defined for every operand, never trapping.
 
-Keeps     float to integer is the low bits of the int64 conversion, whose value is the smallest
-          int64 for NaN and beyond its range; narrowing floats round to nearest even and keep NaN
-          NaN; division by 0 gives 0, smallest // -1 wraps.
+Keeps     float to integer is torch's: through int64 for int64 and uint8, through int32 for the
+          others, the smallest of which stands for NaN and for what is beyond it; then the low
+          bits. Narrowing floats round to nearest even and keep NaN NaN; division by 0 gives 0,
+          smallest // -1 wraps.
 Touches   the reader it writes with.
 Not here  the other words (llvm_reader.py).
 
@@ -165,6 +166,11 @@ def _int64_to_float64(reader: LlvmReader, operand: Operand) -> Operand:
 
 def _float_to_integer(reader: LlvmReader, operand: Operand, result: dtype) -> Operand:
     whole = reader.trunc(operand)
+    if result is not dtypes.int64 and result is not dtypes.uint8:
+        inside = reader.and_(reader.ge(whole, -(2.0**31)), reader.lt(whole, 2.0**31))
+        return reader.convert(  # type: ignore[no-any-return]
+            _float_to_int32(reader, reader.select(inside, whole, -(2.0**31))), result
+        )
     inside = reader.lt(reader.abs(operand), 2.0**63)
     whole = reader.select(inside, whole, 0.0)
     if result is dtypes.int64:
@@ -180,9 +186,13 @@ def _float_to_integer(reader: LlvmReader, operand: Operand, result: dtype) -> Op
     multiple = reader.mul(reader.rint(reader.mul(whole, 2.0**-32)), 2.0**32)
     rest = reader.sub(whole, multiple)
     rest = reader.select(reader.eq(rest, 2.0**31), -(2.0**31), rest)
-    full, ints = reader.type_of(operand.dtype), reader.type_of("i32")
-    low = reader.operand(f"fptosi {full} {rest.text} to {ints}", dtypes.int32)
-    return reader.convert(low, result)  # type: ignore[no-any-return]
+    return reader.convert(_float_to_int32(reader, rest), result)  # type: ignore[no-any-return]
+
+
+def _float_to_int32(reader: LlvmReader, whole: Operand) -> Operand:
+    """Of a whole number within int32."""
+    full, ints = reader.type_of(whole.dtype), reader.type_of("i32")
+    return reader.operand(f"fptosi {full} {whole.text} to {ints}", dtypes.int32)
 
 
 def _float64_to_int64(reader: LlvmReader, whole: Operand) -> Operand:

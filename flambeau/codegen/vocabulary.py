@@ -127,8 +127,9 @@ class Vocabulary:
 
     def convert(self, operand: Any, result: dtype) -> Any:
         """Value converted as torch's `.to`: float to int truncates (out of range is defined by
-        the low bits of the int64 conversion, NaN and beyond int64 give its smallest), to bool is
-        `!= 0`, to a narrower float rounds to nearest even."""
+        the low bits of the conversion to int64 for int64 and uint8, to int32 for the others; NaN
+        and what is beyond that give its smallest), to bool is `!= 0`, to a narrower float rounds
+        to nearest even."""
         if self.dtype_of(operand) is result:
             return operand
         return self.apply("convert", (operand,), result)

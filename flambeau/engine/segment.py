@@ -70,12 +70,15 @@ class Segment:
     def touch(self, view: View) -> int:
         """The view's slot; given at first touch. Flushes another stream's work on its storage."""
         storage = view._storage
-        if storage.external is not None and not self.direct and external.is_shared(storage):
+        if storage.external is not None and not self.direct:
+            # Small views are copied whoever still sees the memory: a record that waits must not
+            # be what keeps an array alive.
             small = view._layout.span_bytes <= external.SNAPSHOT_BYTES
-            if small or external.is_cramped(storage.block):
-                # The copy's slot, not cached on the view: the next operator looks anew.
-                return self.touch(external.snapshot(view))
-            self.closed = True  # so that the record is run before its call returns
+            if small or external.is_shared(storage):
+                if small or external.is_cramped(storage.block):
+                    # The copy's slot, not cached on the view: the next operator looks anew.
+                    return self.touch(external.snapshot(view))
+                self.closed = True  # so that the record is run before its call returns
         slot = storage.slot if storage.segment is self else self._take(storage)
         layout, offset = view._layout, view._offset
         if offset == 0 and layout is storage.layout:

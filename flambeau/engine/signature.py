@@ -72,14 +72,15 @@ class Signature:
         # Lowering brings the code generator's vocabulary: recording does without.
         from flambeau.engine.planning.lower import Lowered, Lowering
 
-        builder = Lowering(len(self.layouts), self.fresh_outputs, self.targets)
+        builder = Lowering(self.layouts, self.fresh_outputs, self.targets)
         arguments = {
             name: self._argument(builder, parameter) for name, parameter in self.parameters.items()
         }
         results = self.operator.lower(builder, **arguments, **self.attributes)
         flat = _flatten(results)
         if self.targets:
-            for position, value in zip(self.targets, flat, strict=True):
+            for number, position in enumerate(self.targets):
+                value = builder.results[number] if number in builder.results else flat[number]
                 if value is not None and not self._is_target(value, position):
                     builder.write(builder.operand(position, self.layouts[position]), value)
         else:

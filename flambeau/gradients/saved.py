@@ -89,12 +89,18 @@ def version_of(tensor: Any) -> int:
 
 
 def bump(tensor: Any, site: Any = None) -> None:
-    """Count an in-place write of the tensor, made at `site`."""
+    """Count an in-place write of the tensor, made at `site`.
+
+    What was made in inference mode has no count, so that it may be written there alone; torch too
+    finds that out when it counts, after the write.
+    """
     versions = tensor._versions
     counter = tensor._storage if versions is None else versions
     if counter is not INFERENCE:
         counter.version += 1
         counter.write_site = site
+    elif not current().inference:
+        raise RuntimeError(INFERENCE_WRITE)
 
 
 # ---------------------------------------------------------------- packing and unpacking

@@ -22,6 +22,7 @@ from flambeau.linalg.factors import (
 from flambeau.linalg.lapack import call, columns, copied, each, with_workspace, work
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
+from flambeau.tensor.inplace import takes_out
 from flambeau.tensor.tensor import result_tuple
 
 
@@ -47,6 +48,7 @@ class LinalgCholeskyEx(Function):
         return 0.5 * solve_triangular(factor, half, upper=False, left=False), None
 
 
+@takes_out
 def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
     """Cholesky factors and, for each matrix, 0 or the order of the minor that is not positive."""
     return _cholesky_ex("linalg.cholesky", input, upper, check_errors)
@@ -63,11 +65,13 @@ def _cholesky_ex(name: str, input: Any, upper: bool, check_errors: bool) -> Any:
     return result_tuple("linalg_cholesky_ex", ("L", "info"), (factor, info_of(infos, input)))
 
 
+@takes_out
 def cholesky(input: Any, *, upper: bool = False) -> Any:
     """L of A = L L^T for symmetric positive definite matrices; upper: its transpose."""
     return _cholesky_ex("linalg.cholesky", input, upper, True)[0]
 
 
+@takes_out
 def old_cholesky(input: Any, upper: bool = False) -> Any:
     """torch.cholesky."""
     return _cholesky_ex("cholesky", input, upper, True)[0]
@@ -96,6 +100,7 @@ class CholeskySolve(Function):
         return into_right, -into_factor, None
 
 
+@takes_out
 def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Any:
     """X of A X = B from the Cholesky factor of A."""
     if B.dim() < 2:
@@ -134,6 +139,7 @@ class CholeskyInverse(Function):
         return -(factor.matmul(inner) if ctx.upper else inner.matmul(factor)), None
 
 
+@takes_out
 def cholesky_inverse(L: Any, upper: bool = False) -> Any:
     """The inverse of A from its Cholesky factor."""
     checks.square("cholesky_inverse", L)
@@ -166,6 +172,7 @@ class LinalgLuFactorEx(Function):
         return permutation.matmul(made), None
 
 
+@takes_out
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """lu_factor, and where U has a zero."""
     checks.matrices("torch.lu_factor", A)
@@ -181,12 +188,14 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> A
     )
 
 
+@takes_out
 def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     """L and U of A = P L U in one matrix, and the pivots."""
     factor, pivots, _ = lu_factor_ex(A, pivot=pivot, check_errors=True)
     return result_tuple("linalg_lu_factor", ("LU", "pivots"), (factor, pivots))
 
 
+@takes_out
 def lu_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
@@ -215,12 +224,14 @@ def _permutation(pivots: Any, rows: int, like: Any) -> Any:
     return eye.index_select(0, index.reshape(-1)).reshape(-1, rows, rows).mT.reshape(shape)
 
 
+@takes_out
 def lu(A: Any, *, pivot: bool = True) -> Any:
     """P, L and U of A = P L U."""
     factor, pivots, _ = lu_factor_ex(A, pivot=pivot)
     return result_tuple("linalg_lu", ("P", "L", "U"), tuple(lu_unpack(factor, pivots)))
 
 
+@takes_out
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """X of A X = B from what lu_factor returns."""
     permutation, lower, upper = lu_unpack(LU, pivots)
@@ -234,6 +245,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     return solve_triangular(upper, half, upper=True)
 
 
+@takes_out
 def old_lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """torch.lu_solve: the old order of arguments."""
     return lu_solve(LU_data, LU_pivots, b)
@@ -307,6 +319,7 @@ def _qr_backward(basis: Any, upper: Any, into_basis: Any, into_upper: Any) -> An
     return solve_triangular(upper.mT, whole, upper=False, left=False)
 
 
+@takes_out
 def qr(A: Any, mode: str = "reduced") -> Any:
     """Q and R of A = Q R."""
     checks.matrices("linalg.qr", A)
@@ -319,6 +332,7 @@ def qr(A: Any, mode: str = "reduced") -> Any:
     return result_tuple("linalg_qr", ("Q", "R"), LinalgQr.apply(A, mode))
 
 
+@takes_out
 def old_qr(input: Any, some: bool = True) -> Any:
     """torch.qr."""
     return result_tuple("qr", ("Q", "R"), tuple(qr(input, "reduced" if some else "complete")))

@@ -14,6 +14,7 @@ from flambeau.linalg import checks
 from flambeau.linalg.lapack import call, copied, each, with_workspace
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
+from flambeau.tensor.inplace import takes_out
 from flambeau.tensor.tensor import result_tuple
 
 
@@ -66,6 +67,7 @@ class LinalgInvEx(Function):
         return -turned.matmul(grad).matmul(turned), None
 
 
+@takes_out
 def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
     """The inverse and, for each matrix, 0 or the number of a zero pivot."""
     made, infos = _inverted(A, check_errors)
@@ -82,11 +84,13 @@ def _inverted(matrices: Any, check_errors: bool) -> tuple[Any, list[int]]:
     return made, infos
 
 
+@takes_out
 def inv(A: Any) -> Any:
     """The inverse of square matrices."""
     return _inverted(A, True)[0]
 
 
+@takes_out
 def inverse(input: Any) -> Any:
     """The inverse of square matrices."""
     return inv(input)
@@ -131,6 +135,7 @@ def _cofactors(matrices: Any) -> Any:
     return sign[..., None, None] * scaled.matmul(right)
 
 
+@takes_out
 def det(A: Any) -> Any:
     """Determinants of square matrices."""
     checks.square("linalg.det", A)
@@ -156,6 +161,7 @@ class LinalgSlogdet(Function):
         return grad[..., None, None] * inv(matrices).mT
 
 
+@takes_out
 def slogdet(A: Any) -> Any:
     """Sign and logarithm of the absolute value of determinants."""
     checks.square("linalg.slogdet", A)
@@ -171,6 +177,7 @@ def logdet(input: Any) -> Any:
     return t.where(t.lt(sign, 0), float("nan"), logarithm)
 
 
+@takes_out
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution of A X = B and, for each matrix, 0 or the number of a zero pivot."""
     name = "linalg.solve"
@@ -212,6 +219,7 @@ def t_broadcast(one: Any, other: Any) -> tuple[int, ...]:
     return tuple(broadcast_shapes(tuple(one), tuple(other)))
 
 
+@takes_out
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     """X of A X = B; left=False: of X A = B."""
     return solve_ex(A, B, left=left, check_errors=True)[0]
@@ -299,6 +307,7 @@ class LinalgSolveTriangular(Function):
         return -part, into_right, None, None, None
 
 
+@takes_out
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False,
     unitriangular: bool = False,

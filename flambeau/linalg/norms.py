@@ -11,6 +11,7 @@ from typing import Any
 from flambeau.linalg import checks
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
+from flambeau.tensor.inplace import takes_out
 from flambeau.tensor.public import forms
 
 _INFINITY = float("inf")
@@ -88,6 +89,7 @@ def norm(
     return vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
 
 
+@takes_out
 def cond(A: Any, p: Any = None) -> Any:
     """How much solving with matrices may enlarge errors."""
     checks.matrices("linalg.cond", A)

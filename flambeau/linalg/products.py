@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.linalg import checks
 from flambeau.tensor import functions as t
+from flambeau.tensor.inplace import stored
 
 
 def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
@@ -31,7 +32,7 @@ def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
         made = t.eye(A.shape[-1], dtype=A.dtype).expand(A.shape).clone()
     elif made is A:
         made = A.clone()
-    return made if out is None else out.copy_(made)
+    return stored(made, out)
 
 
 def multi_dot(tensors: Any, *, out: Any = None) -> Any:
@@ -56,7 +57,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
         made = made.squeeze(-1)
     if first.dim() == 1:
         made = made.squeeze(0)
-    return made if out is None else out.copy_(made)
+    return stored(made, out)
 
 
 def _chain(matrices: list[Any]) -> Any:
@@ -104,7 +105,7 @@ def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
         one[(n + 1) % 3] * two[(n + 2) % 3] - one[(n + 2) % 3] * two[(n + 1) % 3] for n in range(3)
     ]
     made = t.stack(parts, dim)
-    return made if out is None else out.copy_(made)
+    return stored(made, out)
 
 
 def old_cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
@@ -120,7 +121,7 @@ def old_cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """Products of vectors along a dim."""
     made = (x * y).sum(dim)
-    return made if out is None else out.copy_(made)
+    return stored(made, out)
 
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
@@ -150,7 +151,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
             f"prod(self.shape[:other.ndim]), but got {count} != {prod(matrices.shape[: B.dim()])}"
         )
     made = solve(matrices.reshape(count, count), B.reshape(-1)).reshape(shape)
-    return made if out is None else out.copy_(made)
+    return stored(made, out)
 
 
 def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
@@ -166,7 +167,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
             f"prod(self.shape[:ind]), but got {prod(last)} != {prod(first)}"
         )
     made = inv(A.reshape(prod(first), -1)).reshape(*last, *first)
-    return made if out is None else out.copy_(made)
+    return stored(made, out)
 
 
 def matrix_exp(A: Any) -> Any:

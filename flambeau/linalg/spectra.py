@@ -15,6 +15,7 @@ from flambeau.linalg.factors import named, t_broadcast
 from flambeau.linalg.lapack import columns, copied, each, integers, with_workspace, work
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
+from flambeau.tensor.inplace import takes_out
 from flambeau.tensor.public.composed import diag_embed
 from flambeau.tensor.tensor import result_tuple
 
@@ -74,6 +75,7 @@ def _skew(inner: Any) -> Any:
     return inner - inner.mT
 
 
+@takes_out
 def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> Any:
     """U, S and V^T of A = U diag(S) V^T."""
     _check_svd("linalg.svd", A, driver)
@@ -89,12 +91,14 @@ def _check_svd(name: str, given: Any, driver: Any) -> None:
                            "with cuSOLVER backend.")  # fmt: skip
 
 
+@takes_out
 def svdvals(A: Any, *, driver: Any = None) -> Any:
     """Singular values, the largest first."""
     _check_svd("linalg.svdvals", A, driver)
     return LinalgSvd.apply(A, False, "linalg.svd")[1]
 
 
+@takes_out
 def old_svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """torch.svd: V, not its transpose."""
     left, values, right = svd(input, not some)
@@ -136,6 +140,7 @@ def _eigh_one(element: Any, part: str, size: int, at: Any, to: Any) -> int:
     )  # fmt: skip
 
 
+@takes_out
 def eigh(A: Any, UPLO: str = "L") -> Any:
     """Eigenvalues, the smallest first, and eigenvectors of symmetric matrices."""
     return result_tuple("linalg_eigh", ("eigenvalues", "eigenvectors"), _eigh("eigh", A, UPLO))
@@ -149,16 +154,19 @@ def _eigh(name: str, given: Any, part: str) -> Any:
     return LinalgEigh.apply(given, part.upper())
 
 
+@takes_out
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     """Eigenvalues of symmetric matrices, the smallest first."""
     return _eigh("eigvalsh", A, UPLO)[0]
 
 
+@takes_out
 def eig(A: Any) -> Any:
     """Eigenvalues and vectors of square matrices, complex."""
     return result_tuple("linalg_eig", ("eigenvalues", "eigenvectors"), _eig("linalg.eig", A))
 
 
+@takes_out
 def eigvals(A: Any) -> Any:
     """Eigenvalues of square matrices, complex."""
     return _eig("linalg.eigvals", A)[0]
@@ -262,6 +270,7 @@ def pinv_backward(grad: Any, made: Any, matrices: Any) -> Any:
     )  # fmt: skip
 
 
+@takes_out
 def pinv(
     A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None,
     rtol: Any = None,
@@ -279,6 +288,7 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     return pinv(input, rtol=rcond)
 
 
+@takes_out
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
     rtol: Any = None,
@@ -298,15 +308,15 @@ def matrix_rank(
 
 @named
 class LinalgLstsq(Function):
-    """X that makes |A X - B| least."""
+    """X that makes |A X - B| least, and residuals where there are none: no elements."""
 
     @staticmethod
     def forward(ctx: Any, matrices: Any, right: Any, solution: Any) -> Any:
         ctx.save_for_backward(matrices, right)
-        return solution.clone()
+        return solution.clone(), solution.new_empty((0,))
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Any, _: Any) -> Any:
         matrices, right = ctx.saved_tensors
         inverse = pinv(matrices)
         into_inverse = grad.matmul(right.mT)
@@ -330,6 +340,11 @@ def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
         )
     is_vector = input.dim() - 1 == b.dim() and b.shape == input.shape[:-1]
     right = b.unsqueeze(-1) if is_vector else b
+    if not is_vector and not 0 <= input.dim() - b.dim() <= 1:
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - "
+            "other.dim()) <= 1"
+        )
     if right.dim() < 2 or right.shape[-2] != input.shape[-2]:
         where = (
             "input.size(-2) should match other.size(-1)"
@@ -347,11 +362,10 @@ def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     right = right.expand(*batch, *right.shape[-2:])
     chosen = driver or "gelsy"
     solution, rank, values = _least(chosen, matrices, right, rcond)
+    empty = residuals = creation.empty((0,), dtype=input.dtype)
     if input.requires_grad or b.requires_grad:
-        solution = LinalgLstsq.apply(matrices, right, solution)
-    empty = creation.empty((0,), dtype=input.dtype)
+        solution, residuals = LinalgLstsq.apply(matrices, right, solution)
     rows, width = input.shape[-2:]
-    residuals = empty
     if chosen != "gelsy" and rows > width and (rank is None or bool(t.eq(rank, width).all())):
         away = matrices.matmul(solution) - right
         residuals = (away * away).sum(-2)
@@ -360,10 +374,23 @@ def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
         "linalg_lstsq", ("solution", "residuals", "rank", "singular_values"),
         (
             solution, residuals,
-            creation.empty((0,), dtype=dtypes.int64) if rank is None else rank,
-            empty if values is None else values,
+            creation.empty((0,), dtype=dtypes.int64)
+            if rank is None
+            else _of_batch(rank, input.shape[:-2]),
+            empty
+            if values is None
+            else _of_batch(values, (*input.shape[:-2], values.shape[-1])),
         ),
     )  # fmt: skip
+
+
+def _of_batch(found: Any, shape: Any) -> Any:
+    """What is equal along the dims that the matrices were repeated over, once."""
+    for dim in range(found.dim() - len(shape)):
+        found = found.select(dim, 0)
+    for dim, size in enumerate(shape):
+        found = found.narrow(dim, 0, size)
+    return found.clone()
 
 
 def _least(driver: str, matrices: Any, right: Any, rcond: Any) -> tuple[Any, Any, Any]:

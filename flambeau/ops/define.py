@@ -34,7 +34,7 @@ __all__ = [
     "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound", "Elementwise",
     "Inferred", "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand",
     "OptionalTensor", "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "c_type_name",
-    "check_floating", "not_implemented", "operator", "refuse_number_first", "type_name",
+    "check_floating", "not_implemented", "operator", "type_name",
 ]  # fmt: skip
 
 # Kinds of operands, spelled as annotations; see Operator. An operand is a layout in inference, a
@@ -117,12 +117,22 @@ class Operator:
     # Attributes that hold sizes (ints, nested tuples of them) and are used as sizes alone: plans
     # are shared between calls that differ in them.
     sizes: ClassVar[tuple[str, ...]] = ()
+    # torch's error for an out= tensor of another dtype than the result's; None: any dtype that the
+    # result can be cast to will do. {result}, {given}: as type_name names them, {c_...}: as
+    # c_type_name does.
+    out_refusal: ClassVar[str | None] = (
+        "Expected out tensor to have dtype {c_result}, but got {c_given} instead"
+    )
     max_ulp: ClassVar[dict[str, float]] = {}
     differentiable: ClassVar[bool] = True
 
     def infer(self, *operands: Any, **attributes: Any) -> Layout | tuple[Layout, ...] | Inferred:
         """Layouts of the outputs; raises torch's errors. Sees layouts, never values."""
         raise NotImplementedError
+
+    def takes_out(self, result: dtype, given: dtype) -> bool:
+        """Whether an out= tensor of dtype `given` will do; asked where out_refusal is a text."""
+        return result is given
 
     def lower(self, b: Any, *operands: Any, **attributes: Any) -> Any:
         """The outputs as values of the lowering builder `b`."""
@@ -158,6 +168,7 @@ class Elementwise(Operator):
 
     promote: ClassVar[str] = DEFAULT
     inplace = True
+    out_refusal: ClassVar[str | None] = None
     keeps_bool: ClassVar[bool] = False
     # Name of torch's kernel, for operators that torch has for floating dtypes only.
     floating_kernel: ClassVar[str] = ""
@@ -243,19 +254,6 @@ def not_implemented(kernel: str, given: dtype) -> NotImplementedError:
     """torch's error where a kernel does not exist for a dtype."""
     message = f"\"{kernel}\" not implemented for '{type_name(given)}'"
     return NotImplementedError(helped(message, fix="convert with .to(torch.float32)"))
-
-
-def refuse_number_first(name: str, given: Any) -> None:
-    """torch's error where a number stands in the tensor's place."""
-    if not isinstance(given, Layout):
-        raise TypeError(
-            helped(
-                f"{name}() received an invalid combination of arguments - got a number and a "
-                "Tensor",
-                expected="(Tensor input, Tensor or Number other)",
-                fix="the tensor first, or the operator's sign",
-            )
-        )
 
 
 class Reduction(Operator):

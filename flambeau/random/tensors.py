@@ -17,10 +17,11 @@ from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.engine import callsite, stream
 from flambeau.gradients import members
 from flambeau.gradients.recording import record as gradient_record
+from flambeau.ops.define import type_name
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import Generator, default_generator
 from flambeau.tensor import Tensor, creation, functions, index_bounds
-from flambeau.tensor.inplace import check_writable
+from flambeau.tensor.inplace import check_writable, stored
 
 Fill = Callable[[Generator, int, int, Layout], None]
 
@@ -55,10 +56,7 @@ def _fresh(
     given = contiguous(shape, chosen, creation.chosen_device(where))
     made = _drawn(given, generator, fill)
     if out is not None:
-        if tuple(out.shape) != shape:
-            creation.resize(out, contiguous(shape, out.dtype, out.device))
-        out.copy_(made)
-        return out  # type: ignore[no-any-return]
+        return stored(made, out, None)  # type: ignore[no-any-return]
     if requires_grad:
         members.set_requires_grad(made, True)
     return made
@@ -289,6 +287,8 @@ def multinomial(
     if not input.is_floating_point():
         raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
                            f"{fills.SCALAR_NAMES[input.dtype.name]}")  # fmt: skip
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > input.shape[-1]:
@@ -313,10 +313,7 @@ def multinomial(
             made = functions.argmax(shares, -1, True)
         else:
             made = functions.topk(shares, num_samples)[1]
-    if out is not None:
-        out.copy_(made)
-        return out  # type: ignore[no-any-return]
-    return made
+    return stored(made, out)  # type: ignore[no-any-return]
 
 
 def _with_replacement(weights: Tensor, draws: int, generator: Generator | None) -> Tensor:

@@ -21,9 +21,16 @@ from flambeau.engine.storage import new_storage
 from flambeau.engine.view import UNPLACED, View
 from flambeau.gradients import modes
 from flambeau.gradients.recording import record as gradient_record
-from flambeau.ops.define import REGISTRY, Elementwise, Inferred, Operator
+from flambeau.ops.define import REGISTRY, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
-from flambeau.tensor.parameters import ABSENT, Parameter, parameters_of, role_of
+from flambeau.tensor.parameters import (
+    ABSENT,
+    Parameter,
+    of_numbers,
+    parameters_of,
+    role_of,
+    wrong_type,
+)
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 
 # NumPy's names of parameters, which torch takes too, and one its method has.
@@ -82,8 +89,7 @@ class Binding:
         self.n_positional = sum(not p.is_keyword for p in self.parameters)
         self.signatures: dict[Any, Signature] = new_table()
         self.is_view = isinstance(operator, ViewOperator)
-        # Formulas take a number wherever they take a tensor; other operators need its layout.
-        self.takes_numbers = isinstance(operator, Elementwise)
+        self.has_operands = any(p.kind == "Operand" for p in self.parameters)
         bounded = type(operator).bounds is not Operator.bounds
         self.has_bounds = bounded and not operator.bounds_need
         self._bounds_need = operator.bounds_need
@@ -152,7 +158,7 @@ class Binding:
             kind = parameter.kind
             if kind == "attribute":
                 key.append(_hashable(value))
-            elif isinstance(value, Tensor):
+            elif isinstance(value, Tensor) and kind != "Tensors":
                 if "Number" in kind:
                     value = values[position] = value.item()
                     self._number(parameter, value, key, numbers)
@@ -166,8 +172,10 @@ class Binding:
             elif value is None and kind.startswith("Optional"):
                 key.append(None)
             else:
-                value = values[position] = self._plain_number(parameter, position, value)
+                value = values[position] = self._plain_number(parameter, position, values)
                 self._number(parameter, value, key, numbers)
+        if not tensors and self.has_operands:
+            return self.taken_apart(of_numbers(self, values))
         return Call(tuple(key), tensors, numbers, values)
 
     def _number(self, parameter: Parameter, value: Any, key: list[Any], numbers: list[Any]) -> None:
@@ -177,32 +185,25 @@ class Binding:
         key.append(type(value))
         numbers.append(value)
 
-    def _plain_number(self, parameter: Parameter, position: int, value: Any) -> Any:
+    def _plain_number(self, parameter: Parameter, position: int, values: list[Any]) -> Any:
+        value = values[position]
         kind = type(value)
-        needs_tensor = parameter.kind in ("Tensor", "OptionalTensor")
-        if needs_tensor and not self.takes_numbers:
-            raise self._wrong_type(parameter, position, value)
+        if parameter.kind in ("Tensor", "OptionalTensor"):
+            raise wrong_type(self, position, values)
         if kind is int:
             if value not in _INTEGERS:
                 raise RuntimeError("Overflow when unpacking long long")
             return value
         if kind is float or kind is bool:
             return value
-        if not needs_tensor and kind is not str:
+        if kind is not str:
             if isinstance(value, (int, float)):  # numpy's float64, IntEnum
                 return float(value) if isinstance(value, float) else int(value)
             if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
                 return value.item()
             if hasattr(value, "__index__"):
                 return value.__index__()
-        raise self._wrong_type(parameter, position, value)
-
-    def _wrong_type(self, parameter: Parameter, position: int, value: Any) -> TypeError:
-        """torch's error for an operand of another type."""
-        return TypeError(
-            f"{self.name}(): argument '{parameter.name}' (position {position + 1}) must be "
-            f"{'Number' if 'Number' in parameter.kind else 'Tensor'}, not {_type_name(value)}"
-        )
+        raise wrong_type(self, position, values)
 
     def _sequence(self, parameter: Parameter, position: int, value: Any) -> tuple[Tensor, ...]:
         if isinstance(value, (tuple, list)):
@@ -210,12 +211,12 @@ class Binding:
                 if not isinstance(each, Tensor):
                     raise TypeError(
                         f"expected Tensor as element {number} in argument {position}, but got "
-                        f"{_type_name(each)}"
+                        f"{type(each).__name__}"
                     )
             return tuple(value)
         raise TypeError(
             f"{self.name}(): argument '{parameter.name}' (position {position + 1}) must be tuple "
-            f"of Tensors, not {_type_name(value)}"
+            f"of Tensors, not {type(value).__name__}"
         )
 
     # Signatures --------------------------------------------------------------------
@@ -402,7 +403,7 @@ class Binding:
         if not isinstance(source, Tensor):
             raise TypeError(
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, not "
-                f"{_type_name(source)}"
+                f"{type(source).__name__}"
             )
         attributes = tuple([_hashable(value) for value in values[1:]])
         given = source._layout
@@ -457,10 +458,6 @@ def _hashable(value: Any) -> Any:
     if hasattr(value, "__index__") and not isinstance(value, int):
         return value.__index__()
     return value
-
-
-def _type_name(value: Any) -> str:
-    return type(value).__name__
 
 
 def check_size(layout: Layout) -> None:

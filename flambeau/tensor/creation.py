@@ -18,6 +18,7 @@ from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
+from flambeau.engine.external import OutsideBlock
 from flambeau.engine.storage import Storage, new_storage
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members
@@ -432,6 +433,14 @@ def resize(target: Tensor, wanted: Layout) -> None:
     storage = target._storage
     needed = wanted.span * wanted.itemsize
     if storage.n_bytes < needed + target._offset * wanted.itemsize:
+        if storage.external is not None or type(storage.block) is OutsideBlock:
+            raise RuntimeError(
+                helped(
+                    "Trying to resize storage that is not resizable",
+                    given="memory that is shared with an array",
+                    fix="a tensor with memory of its own: x.clone()",
+                )
+            )
         stream.materialize(target, "resize")
         larger = empty_storage(wanted)
         if storage.block is not None:

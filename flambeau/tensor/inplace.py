@@ -7,17 +7,20 @@ Not here  the closures of fresh results (closures.py), x[...] = y (indexing)."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+import functools
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from flambeau.base.devices import META
-from flambeau.base.errors import helped
+from flambeau.base.errors import helped, present
 from flambeau.base.layout import Layout, contiguous
 from flambeau.base.promotion import SCALAR_TYPE_NAMES
 from flambeau.engine import callsite, external, stream
 from flambeau.engine.signature import Signature, number_formats
 from flambeau.gradients.recording import record as gradient_record
+from flambeau.ops.define import Operator, c_type_name, type_name
 from flambeau.tensor.binding import Binding, Call, remember
-from flambeau.tensor.tensor import Tensor
+from flambeau.tensor.tensor import Tensor, result_tuple
 
 OVERLAP_INTERNAL = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
@@ -88,10 +91,40 @@ def _inplace_signature(binding: Binding, call: Call, target: Layout) -> Signatur
     )  # fmt: skip
 
 
-def check_castable(result: Layout, target: Layout) -> None:
+def _dtype_given(binding: Binding, call: Call) -> Any:
+    """The dtype that the call itself asks for."""
+    position = binding.positions.get("dtype")
+    return None if position is None else call.values[position]
+
+
+def check_same_dtype(operator: Operator, result: Layout, given: Layout) -> None:
+    """Refuse an out= tensor of another dtype with the operator's message."""
+    if operator.takes_out(result.dtype, given.dtype):
+        return
+    refusal = operator.out_refusal or present(Operator.out_refusal, "the general message")
+    raise RuntimeError(
+        helped(
+            refusal.format(
+                name=operator.name, result=type_name(result), given=type_name(given),
+                c_result=c_type_name(result), c_given=c_type_name(given),
+            ),
+            fix=f"an out= tensor of {result.dtype}, or the result's .to({given.dtype})",
+        )
+    )  # fmt: skip
+
+
+# Joins say it in their own words, and with another class.
+_JOINS: Final = frozenset(("cat", "hstack", "stack", "vstack"))
+
+
+def check_castable(result: Layout, target: Layout, name: str = "") -> None:
     """Refuse results of a higher category than the target's."""
-    if result.dtype.category > target.dtype.category:
+    if result.dtype.category > target.dtype.category and name not in ("cumprod", "cumsum"):
         given, wanted = (SCALAR_TYPE_NAMES[each.dtype.name] for each in (result, target))
+        if name in _JOINS:
+            raise TypeError(
+                f"torch.cat(): input types can't be cast to the desired output type {wanted}"
+            )
         raise RuntimeError(
             helped(
                 f"result type {given} can't be cast to the desired output type {wanted}",
@@ -109,8 +142,8 @@ def check_writable(target: Layout) -> None:
 
 # These write elsewhere than they read: not even the very same memory will do.
 _APART: Final = frozenset(
-    ("gather", "index_add", "index_copy", "index_put", "index_reduce", "index_select", "put",
-     "scatter", "scatter_add", "scatter_reduce", "take")
+    ("cat", "gather", "hstack", "index_add", "index_copy", "index_put", "index_reduce",
+     "index_select", "put", "scatter", "scatter_add", "scatter_reduce", "stack", "take", "vstack")
 )  # fmt: skip
 # The value of these is one number, read before anything is written.
 _OF_NUMBERS: Final = frozenset(("fill", "index_fill", "masked_fill"))
@@ -183,8 +216,11 @@ def call_out(binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any]
             f"{binding.name}(): expected {len(outcome.outputs)} tensors in 'out', got {len(outs)}"
         )
     gradient_record.check_out(binding.name, operands_of(binding, call), out)
+    is_free = binding.operator.out_refusal is None and _dtype_given(binding, call) is None
     for each, layout in zip(outs, outcome.outputs, strict=True):
-        check_castable(layout, each._layout)
+        if not is_free:
+            check_same_dtype(binding.operator, layout, each._layout)
+        check_castable(layout, each._layout, binding.name)
         check_writable(each._layout)
         if each._layout.shape != layout.shape:
             resize_for_out(each, layout.shape)
@@ -229,4 +265,50 @@ def resize_for_out(target: Tensor, shape: tuple[int, ...]) -> None:
     creation.resize(target, contiguous(shape, target._layout.dtype, target._layout.device))
 
 
-__all__ = ["call_inplace", "call_out", "call_update", "write"]
+def stored(found: Any, out: Any, refusal: str | None = Operator.out_refusal) -> Any:
+    """A function's results, put into out= where it is given: for functions that are written over
+    operators. `refusal` as Operator.out_refusal."""
+    if out is None:
+        return found
+    if isinstance(found, (tuple, list)):
+        if len(out) != len(found):
+            raise TypeError(f"expected {len(found)} tensors in 'out', got {len(out)}")
+        for value, target in zip(found, out, strict=True):
+            stored(value, target, refusal)
+        if type(found) is tuple or type(found) is list:
+            return out
+        kind: Any = type(found)
+        return result_tuple(kind.__name__ + "_out", kind._fields, tuple(out))
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    result, given = found._layout, out._layout
+    if refusal is not None and result.dtype is not given.dtype:
+        raise RuntimeError(
+            refusal.format(
+                result=type_name(result),
+                given=type_name(given),
+                c_result=c_type_name(result),
+                c_given=c_type_name(given),
+            )
+        )
+    check_castable(result, given)
+    gradient_record.check_out("out", (found,), out)
+    if given.shape != result.shape:
+        resize_for_out(out, result.shape)
+    return out.copy_(found)
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def takes_out(function: _Function) -> _Function:
+    """The function with out=, which takes its results."""
+
+    @functools.wraps(function)
+    def wrapper(*arguments: Any, out: Any = None, **named: Any) -> Any:
+        return stored(function(*arguments, **named), out)
+
+    return wrapper  # type: ignore[return-value]
+
+
+__all__ = ["call_inplace", "call_out", "call_update", "stored", "takes_out", "write"]

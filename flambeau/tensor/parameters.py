@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from flambeau.base.errors import helped
 from flambeau.ops.define import OPERAND_KINDS, Elementwise, Operator
 from flambeau.ops.define import View as ViewOperator
 
@@ -66,3 +67,49 @@ def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
             )
         )  # fmt: skip
     return tuple(made)
+
+
+# Operators that torch has one overload of, though they take a number beside a tensor.
+_ONE_OVERLOAD: Final = frozenset(("add", "div", "mul", "sub"))
+_OF_NUMBERS: Final = _ONE_OVERLOAD | {"floor_divide", "true_divide"}
+
+
+def of_numbers(binding: Any, values: list[Any]) -> list[Any]:
+    """The values of a call without a tensor, where torch makes one of a number."""
+    if binding.name not in _OF_NUMBERS:
+        raise wrong_type(binding, 0, values)
+    from flambeau.tensor.creation import tensor
+
+    return [tensor(values[0]), *values[1:]]
+
+
+def wrong_type(binding: Any, position: int, values: list[Any]) -> TypeError:
+    """torch's error for an operand of another type: where an operator has several overloads, with
+    what all of them were given."""
+    name, parameters = binding.name, binding.parameters
+    parameter, value = parameters[position], values[position]
+    operands = [each for each in parameters if each.kind in ("Operand", "OptionalOperand")]
+    if operands and name not in _ONE_OVERLOAD:
+        count = len(values)
+        while count > position + 1 and values[count - 1] is parameters[count - 1].default:
+            count -= 1
+        given = ", ".join(
+            "Tensor" if hasattr(each, "_layout") else type(each).__name__ for each in values[:count]
+        )
+        kinds = ", ".join(
+            f"{'Tensor or Number' if each in operands else 'Tensor'} {each.name}"
+            for each in parameters
+            if each.kind != "attribute"
+        )
+        return TypeError(
+            helped(
+                f"{name}() received an invalid combination of arguments - got ({given}), but "
+                "expected one of:",
+                expected=f"({kinds})",
+            )
+        )
+    wanted = "Number" if "Number" in parameter.kind else "Tensor"
+    return TypeError(
+        f"{name}(): argument '{parameter.name}' (position {position + 1}) must be {wanted}, not "
+        f"{type(value).__name__}"
+    )

@@ -82,7 +82,10 @@ INT = dtypes.int32
          ("(isnan(load_0) || load_0 > load_1 || (load_0 == load_1 && !signbit(load_0)))"
          " ? load_0 : load_1")),
         (K.convert(load(0), INT),
-         "(int)(fabs(load_0) < 0x1p+63f ? (long)load_0 : (-9223372036854775807L - 1))"),
+         ("(int)(trunc(load_0) >= -0x1p+31f && trunc(load_0) < 0x1p+31f ? (int)load_0 : "
+          "(-2147483647 - 1))")),
+        (K.convert(load(0), dtypes.uint8),
+         "(uchar)(fabs(load_0) < 0x1p+63f ? (long)load_0 : (-9223372036854775807L - 1))"),
         (K.convert(load(0, dtypes.bfloat16), dtypes.float32),
          "(float)as_float((uint)load_0 << 16)"),
         (K.convert(load(0), dtypes.bfloat16), "bfloat16_of(load_0)"),

@@ -109,7 +109,9 @@ def test_conversions_and_bits():
     assert exact_value(bits, F32, [1.0]) == 0x3F800000
     assert exact_value(lambda k, x: k.convert(x, dtypes.int32), F64, [-2.9]) == -2
     assert exact_value(lambda k, x: k.convert(x, dtypes.int64), F64, [NAN]) == -(2**63)
-    assert exact_value(lambda k, x: k.convert(x, dtypes.int32), F64, [1e300]) == 0
+    assert exact_value(lambda k, x: k.convert(x, dtypes.int32), F64, [1e300]) == -(2**31)
+    assert exact_value(lambda k, x: k.convert(x, dtypes.int16), F64, [2.0**31 + 5]) == 0
+    assert exact_value(lambda k, x: k.convert(x, dtypes.uint8), F64, [2.0**31 + 5]) == 5
     narrowed = exact_value(lambda k, x: k.convert(x, F32), F64, [0.1])
     assert fraction_of(narrowed) == Fraction(13421773, 2**27)
 

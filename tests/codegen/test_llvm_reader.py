@@ -301,8 +301,9 @@ def converted(value: Any, source: dtype, result: dtype) -> Any:
         return value != 0
     if result.category == 1:
         if isinstance(value, float):
-            inside = not math.isnan(value) and -(2.0**63) <= value < 2.0**63
-            value = int(value) if inside else -(2**63)
+            through = 63 if result in (dtypes.int64, dtypes.uint8) else 31
+            inside = math.isfinite(value) and -(2**through) <= int(value) < 2**through
+            value = int(value) if inside else -(2**through)
         return wrap(int(value), result)
     if result is dtypes.float64:
         return float(value)

@@ -133,9 +133,11 @@ def _converted(operand: Exact, result: dtype) -> Any:
         return rounded(value, result) if result in _PRECISION else value
     if operand.dtype.is_floating_point:
         finite = math.isfinite(value) if isinstance(value, float) else True
-        value = math.trunc(fraction_of(value)) if finite else -(2**63)
-        if not -(2**63) <= value < 2**63:
-            value = -(2**63)
+        through = 64 if result is dtypes.int64 or result is dtypes.uint8 else 32
+        smallest = -(1 << (through - 1))
+        value = math.trunc(fraction_of(value)) if finite else smallest
+        if not smallest <= value < -smallest:
+            value = smallest
     return _wrapped(int(value), result)
 
 

@@ -44,9 +44,16 @@ class Lowering:
     """The builder `b`. Made for one signature; see the methods for what an operator may say."""
 
     def __init__(
-        self, n_operands: int, outputs: tuple[Layout, ...], targets: tuple[int, ...] = ()
+        self,
+        layouts: tuple[Layout, ...],
+        outputs: tuple[Layout, ...],
+        targets: tuple[int, ...] = (),
     ) -> None:
+        n_operands = len(layouts)
+        self.layouts = layouts
         self.targets = targets
+        # Results that are written by parts before they are stored into their targets.
+        self.results: dict[int, Value] = {}
         self.statements: list[Statement] = []
         self.n_operands = n_operands
         self.outputs = outputs
@@ -85,7 +92,14 @@ class Lowering:
         return Value("iota", shape, dtypes.int64, payload=dim)
 
     def output(self, number: int = 0) -> Value:
-        """Memory of output `number`, to be written by parts with `write`."""
+        """Memory of output `number`, to be written by parts with `write`. Where the output goes
+        into an operand, which may be read meanwhile, memory of its own."""
+        if self.targets:
+            made = self.results.get(number)
+            if made is None:
+                given = self.layouts[self.targets[number]]
+                made = self.results[number] = self.temporary(given.shape, given.dtype)
+            return made
         layout = self.outputs[number]
         reference = self.n_operands + number
         return Value("memory", layout.shape, layout.dtype, reference, layout.strides, 0)

@@ -12,11 +12,10 @@ from typing import Any, Final
 from flambeau.base.errors import helped
 from flambeau.gradients.graph import AccumulateGrad
 from flambeau.gradients.members import history, move_retained
-from flambeau.gradients.modes import is_grad_enabled, is_inference_mode_enabled
+from flambeau.gradients.modes import is_grad_enabled
 from flambeau.gradients.recording.nodes import edges_of, make_node, save_slots
 from flambeau.gradients.recording.plan import Plan
 from flambeau.gradients.recording.rebase import CopySlices
-from flambeau.gradients.saved import INFERENCE, INFERENCE_WRITE
 
 NO_GRAD: Final = "no_grad"
 MULTIPLE: Final = "multiple"
@@ -52,12 +51,6 @@ class Prepared:
         self.before: Any = None
 
 
-def check_inference_write(target: Any) -> None:
-    """Refuse to write, outside inference mode, what was made inside."""
-    if target._versions is INFERENCE and not is_inference_mode_enabled():
-        raise RuntimeError(INFERENCE_WRITE)
-
-
 def check_writable(target: Any) -> None:
     """Refuse in-place on leaves, views of leaves, and views that torch forbids to write."""
     base = target._base
@@ -87,7 +80,6 @@ def _leaf_message(what: str) -> str:
 
 def prepare_inplace(plan: Plan, operands: tuple[Any, ...], target: Any) -> Prepared | None:
     """Before a write: torch's refusals; None where no history comes of it."""
-    check_inference_write(target)
     if not is_grad_enabled():
         return None
     edges, layouts, widths = edges_of(plan, operands)
@@ -163,6 +155,6 @@ def mark_function_view(view: Any) -> None:
 
 
 __all__ = [
-    "attach_inplace", "attach_view", "check_inference_write",
-    "check_writable", "mark_function_view", "prepare_inplace", "rewrite_history",
+    "attach_inplace", "attach_view", "check_writable", "mark_function_view", "prepare_inplace",
+    "rewrite_history",
 ]  # fmt: skip

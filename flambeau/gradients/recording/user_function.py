@@ -20,7 +20,6 @@ from flambeau.gradients.modes import is_grad_enabled
 from flambeau.gradients.recording.inplace import (
     FUNCTION,
     MULTIPLE,
-    check_inference_write,
     rewrite_history,
 )
 from flambeau.gradients.runtime import RUNTIME
@@ -257,7 +256,6 @@ def _wrapped(tensor: Any, index: int, node: FunctionNode, inputs: list[Any], rec
         and not _has(node.non_differentiable, tensor)
     )  # fmt: skip
     if dirty:
-        check_inference_write(tensor)
         if differentiable:
             _rewrite(tensor, index, node)
         return tensor

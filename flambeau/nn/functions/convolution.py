@@ -21,7 +21,7 @@ def _batched(name: str, input: Any, weight: Any, count: int) -> tuple[Any, bool]
             f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got "
             f"input of size: {list(input.shape)}"
         )
-    is_single = input.dim() == count + 1 and weight.dim() == count + 2
+    is_single = input.dim() == count + 1
     return (input.unsqueeze(0) if is_single else input), is_single
 
 
@@ -32,8 +32,9 @@ def _conv(
     input, is_single = _batched(name, input, weight, count)
     if isinstance(padding, str):
         input, padding = _padded_by_name(input, weight, padding, stride, dilation, count)
+    steps = repeated(stride, count)
     result = t.convolution(
-        input, weight, bias, stride, padding, dilation, False, (0,) * count, groups
+        input, weight, bias, steps, padding, dilation, False, (0,) * count, groups
     )
     return result.squeeze(0) if is_single else result
 
@@ -46,6 +47,12 @@ def _padded_by_name(
         raise RuntimeError(f"Invalid padding string: '{padding}'")
     if padding == "valid":
         return input, (0,) * count
+    if input.dim() != weight.dim():
+        raise RuntimeError(
+            f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight"
+            f"{list(weight.shape)}, but got {input.dim()}-dimensional input of size "
+            f"{list(input.shape)} instead"
+        )
     if any(each != 1 for each in repeated(stride, count)):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     steps = repeated(dilation, count)

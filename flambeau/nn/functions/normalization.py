@@ -36,16 +36,36 @@ def batch_norm(
     """Mean 0 and variance 1 per channel: of the batch in training, of the running statistics
     otherwise."""
     if not training:
-        if running_mean is None or running_var is None:
-            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+        for name, given in (("running_mean", running_mean), ("running_var", running_var)):
+            if given is None and input.shape != (0,):
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+        if input.dim() < 2:
+            return _without_channels(input, running_mean, weight, bias)
         return t.batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
     _check_batch(input.shape)
+    if input.dim() < 2:
+        return _without_channels(input, running_mean, weight, bias)
     output, mean, var = t.batch_norm_train(input, weight, bias, eps)
     with no_grad():
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(mean.detach(), alpha=momentum)
         if running_var is not None:
             running_var.mul_(1 - momentum).add_(var.detach(), alpha=momentum)
+    return output
+
+
+def _without_channels(input: Any, running_mean: Any, weight: Any, bias: Any) -> Any:
+    """What torch makes of an input without a dim of channels: an empty vector passes."""
+    if input.shape != (0,):
+        if running_mean is None:
+            raise IndexError(
+                "Dimension out of range (expected to be in range of [-1, 0], but got 1)"
+            )
+        count = running_mean.numel()
+        raise RuntimeError(f"running_mean should contain 0 elements not {count}")
+    output = input.clone()
+    for given, combine in ((weight, t.mul), (bias, t.add)):
+        output = output if given is None else combine(output, given)
     return output
 
 

@@ -250,6 +250,10 @@ def inconsistent_sizes(one: Layout, other: Layout) -> RuntimeError:
 class MatrixVector(Operator):
     """(n, k) @ (k,) -> (n,)."""
 
+    out_refusal = (
+        "addmv input tensors must have the same dtype, but got {given}, {result}, and {result}"
+    )
+
     saved_for = {"input": ("vec",), "vec": ("input",)}
 
     def infer(self, input: Layout, vec: Layout) -> Layout:
@@ -282,6 +286,8 @@ class MatrixVector(Operator):
 class Dot(Operator):
     """Sum of the products of two vectors."""
 
+    out_refusal = "result dtype {given} does not match input dtype {result}"
+
     saved_for = {"input": ("tensor",), "tensor": ("input",)}
 
     def infer(self, input: Layout, tensor: Layout) -> Layout:
@@ -308,6 +314,8 @@ class Dot(Operator):
 @operator("outer", methods=("outer", "ger"), aliases=("ger",))
 class Outer(Operator):
     """Every product of an element of one vector with one of another."""
+
+    out_refusal = None
 
     saved_for = {"input": ("vec2",), "vec2": ("input",)}
 

@@ -21,12 +21,12 @@ from flambeau.ops.define import (
     Elementwise,
     Number,
     Operand,
+    Operator,
     Tensor,
     c_type_name,
     check_floating,
     not_implemented,
     operator,
-    refuse_number_first,
 )
 
 
@@ -71,7 +71,7 @@ class Add(Elementwise):
     def validate(self, arguments: dict[str, Any]) -> None:
         check_factor("alpha", arguments.get("alpha"), arguments["input"], arguments["other"])
 
-    def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
+    def formula(self, k: Any, input: Operand, other: Operand, *, alpha: Number = 1) -> Any:
         return scaled_sum(k, input, other, alpha)
 
     def vjp(self, t: Any, grad: Any, alpha: Any) -> Any:
@@ -98,7 +98,7 @@ class Subtract(Elementwise):
             )
         check_factor("alpha", arguments.get("alpha"), arguments["input"], arguments["other"])
 
-    def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
+    def formula(self, k: Any, input: Operand, other: Operand, *, alpha: Number = 1) -> Any:
         return scaled_sum(k, input, other, -alpha if alpha == 1 else k.neg(alpha))
 
     def vjp(self, t: Any, grad: Any, alpha: Any, needs: Any) -> Any:
@@ -110,10 +110,6 @@ class ReverseSubtract(Subtract):
     """other - alpha * input."""
 
     inplace = False
-
-    def validate(self, arguments: dict[str, Any]) -> None:
-        super().validate(arguments)
-        refuse_number_first(self.name, arguments["input"])
 
     def formula(self, k: Any, input: Tensor, other: Operand, *, alpha: Number = 1) -> Any:
         return scaled_sum(k, other, input, -alpha if alpha == 1 else k.neg(alpha))
@@ -128,7 +124,7 @@ class Multiply(Elementwise):
 
     saved_for = {"input": ("other",), "other": ("input",)}
 
-    def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
+    def formula(self, k: Any, input: Operand, other: Operand) -> Any:
         return k.mul(input, other)
 
     def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
@@ -261,7 +257,7 @@ class Divide(Elementwise):
         return common, result
 
     def formula(
-        self, k: Any, input: Tensor, other: Operand, *, rounding_mode: str | None = None
+        self, k: Any, input: Operand, other: Operand, *, rounding_mode: str | None = None
     ) -> Any:
         if rounding_mode == "floor":
             return floor_quotient(k, input, other)
@@ -296,7 +292,10 @@ class Divide(Elementwise):
 class TrueDivide(Divide):
     """input / other."""
 
-    def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
+    bounds_need = ""
+    bounds = Operator.bounds
+
+    def formula(self, k: Any, input: Operand, other: Operand) -> Any:
         return k.div(input, other)
 
     def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
@@ -343,7 +342,7 @@ class FloorDivide(Elementwise):
     domain = {"other": (0.5, 2.0)}
     differentiable = False
 
-    def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
+    def formula(self, k: Any, input: Operand, other: Operand) -> Any:
         return floor_quotient(k, input, _as_divisor(k, input, other))
 
 

@@ -19,7 +19,6 @@ from flambeau.ops.define import (
     Tensor,
     not_implemented,
     operator,
-    refuse_number_first,
     type_name,
 )
 
@@ -29,9 +28,6 @@ class Comparison(Elementwise):
 
     promote = BOOL_RESULT
     differentiable = False
-
-    def validate(self, arguments: dict[str, Any]) -> None:
-        refuse_number_first(self.name, arguments["input"])
 
 
 @operator("eq")
@@ -228,6 +224,8 @@ class FMin(Elementwise):
 @operator("clamp", methods=("clamp", "clip"), aliases=("clip",))
 class Clamp(Elementwise):
     """The value, but at least min and at most max; max wins where they cross."""
+
+    out_refusal = "Found dtype {given} but expected {result}"
 
     def validate(self, arguments: dict[str, Any]) -> None:
         if arguments.get("min") is None and arguments.get("max") is None:

@@ -153,6 +153,8 @@ class Where(Operator):
     """input where the condition holds, other elsewhere; the method is input.where(condition,
     other)."""
 
+    out_refusal = "Expected out type to be {result} but got {given}"
+
     # Gradients choose between a cotangent and 0: a constant of the kernel.
     specials = {"input": (0,), "other": (0,)}
 

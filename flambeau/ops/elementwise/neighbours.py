@@ -38,8 +38,10 @@ class NextAfter(Elementwise):
 
         return b.map(formula, input, other, compute=common.compute, dtype=common)
 
-    def vjp(self, t: Any, grad: Any) -> Any:
-        raise RuntimeError("derivative for aten::nextafter is not implemented")
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
+        # A step counts as none, as in torch; equal numbers give other, whose gradient torch drops.
+        moved = t.ne(input, other)
+        return t.where(moved, grad, 0) if needs[0] else None, None
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.constant(3, 4, low=-2.0), s.constant(3, 4, low=-2.0))]

@@ -192,7 +192,7 @@ class Elu(ExponentialUnit):
         return self.value(k, input, alpha)
 
     def vjp(self, t: Any, grad: Any, input: Any, alpha: Any) -> Any:
-        return t.where(input > 0, grad, grad * (alpha * input.clamp(max=0).exp()))
+        return t.where(input <= 0, grad * (alpha * input.clamp(max=0).exp()), grad)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 0.7)]

@@ -44,6 +44,8 @@ def zeros_like_layout(t: Any, layout: Layout, like: Any) -> Any:
 class IndexSelect(Operator):
     """Places of a dim chosen by a vector of indices."""
 
+    out_refusal = "index_select(): self and result must have the same scalar type"
+
     def infer(self, input: Layout, dim: int, index: Layout) -> Inferred:
         if index.ndim > 1:
             raise IndexError("index_select(): Index is supposed to be a vector")
@@ -140,6 +142,11 @@ class Gather(Operator):
 @operator("take")
 class Take(Operator):
     """Elements of the tensor seen as one row, chosen by indices of any shape."""
+
+    out_refusal = (
+        "take(): self and out expected to have the same dtype, but got self.dtype = {result} and "
+        "out.dtype = {given}"
+    )
 
     def infer(self, input: Layout, index: Layout) -> Layout:
         if index.dtype is not dtypes.int64:

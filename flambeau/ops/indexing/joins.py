@@ -38,6 +38,8 @@ def are_many(parts: Any, output: Any) -> bool:
 class Cat(Operator):
     """Tensors after each other along a dim."""
 
+    out_refusal = None
+
     def infer(self, tensors: Tensors, dim: int = 0) -> Inferred:
         if not tensors:
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
@@ -105,6 +107,8 @@ def _check_part(first: Layout, each: Layout, dim: int, position: int) -> None:
 @operator("stack", methods=())
 class Stack(Operator):
     """Tensors of equal shape along a new dim."""
+
+    out_refusal = None
 
     def infer(self, tensors: Tensors, dim: int = 0) -> Inferred:
         if not tensors:

@@ -18,6 +18,8 @@ from flambeau.ops.define import Inferred, Number, Operator, operator
 class Scan(Operator):
     """A running fold along one dim."""
 
+    out_refusal = None
+
     inplace = True
     kernel = ""
 

@@ -37,6 +37,11 @@ def shared_gradient(
 class Extreme(Reduction):
     """amax and amin: several dims, the gradient shared among equals."""
 
+    out_refusal = (
+        "Expected the dtype for input and out to match, but got {result} for input's dtype and "
+        "{given} for out's dtype."
+    )
+
     def infer(self, input: Layout, dim: Any = (), keepdim: bool = False) -> Inferred:
         inferred = super().infer(input, dim, keepdim)
         for each in inferred.attributes["dim"]:

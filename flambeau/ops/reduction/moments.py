@@ -42,6 +42,8 @@ def drop_dims(b: Any, value: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
 class Moment(Operator):
     """var, std and their pairs with the mean."""
 
+    out_refusal = None
+
     root = False
 
     def infer(
@@ -160,6 +162,8 @@ class DeviationAndMean(VarianceAndMean):
 @operator("logsumexp", aliases=("special.logsumexp",))
 class LogSumExp(Operator):
     """log(sum(exp(x))) over dims, without overflow."""
+
+    out_refusal = None
 
     def infer(self, input: Layout, dim: Any, keepdim: bool = False) -> Inferred:
         result = input.dtype

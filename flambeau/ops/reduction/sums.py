@@ -37,6 +37,8 @@ def n_reduced(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
 class SumLike(Reduction):
     """A reduction that makes integers and bool int64."""
 
+    out_refusal = None
+
     def result_dtype(self, given: dtype, wanted: dtype | None) -> dtype:
         if wanted is not None:
             return wanted
@@ -108,6 +110,8 @@ class ProductDims(Product):
 class Mean(Reduction):
     """Sum over dims divided by the number of elements."""
 
+    out_refusal = None
+
     def result_dtype(self, given: dtype, wanted: dtype | None) -> dtype:
         result = wanted or given
         if not result.is_floating_point:
@@ -161,6 +165,11 @@ def byte(b: Any, value: Any) -> Any:
 
 class Quantifier(Reduction):
     """any and all: bool, or uint8 for uint8."""
+
+    out_refusal = "{name} only supports bool tensor for result, got: {given}"
+
+    def takes_out(self, result: dtype, given: dtype) -> bool:
+        return given is dtypes.bool_ or given is dtypes.uint8
 
     differentiable = False
 

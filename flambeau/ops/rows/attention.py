@@ -26,10 +26,10 @@ LOWEST: Final = float("-inf")
 
 
 def masked_scores(b: Any, query: Any, key: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
-    """query @ key^T * scale, plus the mask (or -inf where it is False), in the compute dtype."""
-    compute = query.dtype.compute
+    """query @ key^T * scale, plus the mask (or -inf where it is False)."""
+    compute = query.dtype
     scores = b.product(query, b.transpose(key, len(key.shape) - 2, len(key.shape) - 1))
-    scores = b.map(lambda k, s, f: k.mul(s, f), scores, scale, compute=compute, dtype=compute)
+    scores = b.map(lambda k, s, f: k.mul(s, f), scores, scale)
     if is_causal:
         ndim = len(scores.shape)
         row, column = (b.iota(tuple(scores.shape), dim) for dim in (ndim - 2, ndim - 1))
@@ -65,7 +65,9 @@ def dropped(b: Any, weights: Any, dropout_mask: Any, keep: Any) -> Any:
 
 @operator("attention", function=False, returns=("output", "weights"))
 class Attention(Operator):
-    """softmax(query @ key^T * scale + mask) @ value, and the softmax itself for the gradient."""
+    """softmax(query @ key^T * scale + mask) @ value, and the softmax itself for the gradient.
+
+    Narrow dtypes are computed in float32 throughout, as in torch; the softmax stays so."""
 
     def infer(
         self, query: Tensor, key: Tensor, value: Tensor, attn_mask: OptionalTensor,
@@ -93,7 +95,7 @@ class Attention(Operator):
         given = [e for e in (query, key, value, attn_mask, dropout_mask) if e is not None]
         device = shapes.common_device(given)
         output = contiguous((*rows, value.shape[-1]), query.dtype, device)
-        weights = contiguous((*rows, key.shape[-2]), query.dtype, device)
+        weights = contiguous((*rows, key.shape[-2]), query.dtype.compute, device)
         if attn_mask is not None:
             shapes.broadcast_shapes(attn_mask.shape, weights.shape)
         return Inferred((output, weights), {"is_causal": is_causal})
@@ -102,17 +104,19 @@ class Attention(Operator):
         self, b: Any, query: Any, key: Any, value: Any, attn_mask: Any, dropout_mask: Any,
         scale: Any, keep: Any, is_causal: bool,
     ) -> Any:  # fmt: skip
+        element = query.dtype
+        query, key, value = (b.convert(each, element.compute) for each in (query, key, value))
         scores = masked_scores(b, query, key, attn_mask, is_causal, scale)
-        weights = b.convert(safe_softmax(b, scores), query.dtype)
-        used = b.convert(dropped(b, weights, dropout_mask, keep), query.dtype)
-        return b.product(used, value), weights
+        weights = safe_softmax(b, scores)
+        used = dropped(b, weights, dropout_mask, keep)
+        return b.convert(b.product(used, value), element), weights
 
     def vjp(
         self, t: Any, grad_output: Any, grad_weights: Any, query: Any, key: Any, value: Any,
         dropout_mask: Any, weights: Any, scale: Any, keep: Any, needs: Any,
     ) -> Any:  # fmt: skip
         if grad_output is None:
-            grad_output = t.zeros_like(weights.matmul(value))
+            grad_output = value.new_zeros((*weights.shape[:-1], value.shape[-1]))
         if grad_weights is None and not t.is_grad_enabled():
             parts = t.attention_backward(
                 grad_output, query, key, value, dropout_mask, weights, scale, keep
@@ -121,6 +125,9 @@ class Attention(Operator):
                 *(part if needed else None for part, needed in zip(parts, needs[:4], strict=True)),
                 None,
             )
+        grad_output, query, key, value = (
+            each.to(weights.dtype) for each in (grad_output, query, key, value)
+        )
         used = weights if dropout_mask is None else t.dropout_mask(weights, dropout_mask, keep)
         into_weights = grad_output.matmul(value.transpose(-1, -2))
         if dropout_mask is not None:
@@ -173,23 +180,22 @@ class AttentionBackward(Operator):
         ndim = len(weights.shape)
         last, before = ndim - 1, ndim - 2
         element = query.dtype
-        compute = element.compute
+        grad_output, query, key, value = (
+            b.convert(each, element.compute) for each in (grad_output, query, key, value)
+        )
 
         def flipped(tensor: Any) -> Any:
             return b.transpose(tensor, len(tensor.shape) - 2, len(tensor.shape) - 1)
 
-        used = b.convert(dropped(b, weights, dropout_mask, keep), element)
+        used = dropped(b, weights, dropout_mask, keep)
         into_value = b.product(b.transpose(used, before, last), grad_output)
-        into_weights = b.convert(b.product(grad_output, flipped(value)), compute)
-        into_weights = dropped(b, into_weights, dropout_mask, keep)
-        shares = b.convert(weights, compute)
-        into_mask = softmax_gradient_of(b, into_weights, shares, (last,))
-        into_scores = b.map(
-            lambda k, g, f: k.mul(g, f), into_mask, scale, compute=compute, dtype=element
-        )
+        into_weights = dropped(b, b.product(grad_output, flipped(value)), dropout_mask, keep)
+        into_mask = softmax_gradient_of(b, into_weights, weights, (last,))
+        into_scores = b.map(lambda k, g, f: k.mul(g, f), into_mask, scale)
         into_query = b.product(into_scores, key)
         into_key = b.product(b.transpose(into_scores, before, last), query)
-        return into_query, into_key, into_value, into_mask
+        parts = (into_query, into_key, into_value, into_mask)
+        return tuple(b.convert(part, element) for part in parts)
 
     def samples(self, s: Any) -> list[Any]:
         q, k, v = s.real(2, 3, 4), s.real(2, 5, 4), s.real(2, 5, 6)

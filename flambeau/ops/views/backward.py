@@ -12,7 +12,7 @@ from typing import Any
 from flambeau.base import shapes, view_rules
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import Number, Operator, operator
-from flambeau.ops.views.parts import slice_bounds
+from flambeau.ops.views.parts import overlapping_dims, slice_bounds
 
 
 def zeros_around(b: Any, out: Any, dim: int, start: int, length: int) -> None:
@@ -163,21 +163,8 @@ class AsStridedBackward(StridedBackward):
 
 def _without_overlap(size: Any, stride: Any) -> list[tuple[tuple[int, ...], int]]:
     """(dims, offset) of parts that together show every element and each shows none twice."""
-    order = sorted(range(len(size)), key=lambda dim: stride[dim])
-    free: list[int] = []
-    reach = 1
-    fixed: list[int] = []
-    for dim in order:
-        if size[dim] == 1 or stride[dim] >= reach:
-            free.append(dim)
-            reach = max(reach, stride[dim] * (size[dim] - 1) + reach)
-        else:
-            fixed.append(dim)
-    if len(fixed) > 1:
-        raise RuntimeError(
-            "as_strided: the gradient of a view whose dims overlap in several ways is not supported"
-        )
-    dims = tuple(sorted(free))
+    fixed = overlapping_dims(size, stride)
+    dims = tuple(dim for dim in range(len(size)) if dim not in fixed)
     if not fixed:
         return [(dims, 0)]
     (overlapping,) = fixed

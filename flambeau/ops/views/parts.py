@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.base import shapes, view_rules
+from flambeau.base import dtypes, shapes, view_rules
 from flambeau.base.layout import Layout
 from flambeau.ops.define import Sizes, View, operator
 
@@ -156,14 +156,55 @@ class AsStrided(View):
     def vjp(
         self, t: Any, grad: Any, input_layout: Any, size: Any, stride: Any, storage_offset: Any
     ) -> Any:
-        if not input_layout.is_contiguous:
-            raise RuntimeError(
-                "as_strided: the gradient of a view of a tensor that is not contiguous is not "
-                "supported; call .contiguous() before as_strided()"
-            )
-        if (storage_offset or 0) < 0:
-            raise RuntimeError("as_strided: no gradient of a view that begins before its input")
-        return t.as_strided_backward(grad, input_layout.shape, size, stride, storage_offset or 0)
+        offset = storage_offset or 0
+        if input_layout.is_contiguous and offset >= 0 and overlaps_once(size, stride):
+            return t.as_strided_backward(grad, input_layout.shape, size, stride, offset)
+        return _spread(t, grad, input_layout, tuple(size), tuple(stride), offset)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4), (2, 2), (4, 2), 1)]
+
+
+def overlaps_once(size: Any, stride: Any) -> bool:
+    """Whether at most one dim of more than one place, steps of 0 apart, runs into the others."""
+    return len(overlapping_dims(size, stride)) <= 1
+
+
+def overlapping_dims(size: Any, stride: Any) -> list[int]:
+    """Dims that run into the reach of those with smaller steps; steps of 0 are none."""
+    reach, found = 1, []
+    for dim in sorted(range(len(size)), key=lambda each: stride[each]):
+        if size[dim] == 1 or stride[dim] >= reach:
+            reach += stride[dim] * (size[dim] - 1)
+        elif stride[dim]:
+            found.append(dim)
+    return found
+
+
+def _places(t: Any, size: Any, stride: Any, first: int) -> Any:
+    """Where each element of a view lies, counted in elements, as a flat tensor."""
+    places = t.zeros(size, dtype=dtypes.int64) + first
+    for dim, step in enumerate(stride):
+        along = [1] * len(size)
+        along[dim] = size[dim]
+        places = places + (t.arange(size[dim]) * step).reshape(along)
+    return places.reshape(-1)
+
+
+def _spread(t: Any, grad: Any, seen: Layout, size: Any, stride: Any, offset: int) -> Any:
+    """The cotangent of any as_strided view of any tensor: added up in memory as long as both
+    reach, element by element, and seen again as the tensor was. Elements that the tensor itself
+    shows several times share what came together for them, as in torch."""
+    start = min(offset, 0)
+    reach = offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    length = max(seen.span, reach) - start
+    memory = grad.new_zeros((length,))
+    places = _places(t, size, stride, offset - start)
+    memory = memory.index_add(0, places, grad.reshape(-1))
+    if any(n > 1 and step == 0 for n, step in zip(seen.shape, seen.strides, strict=True)) or (
+        overlapping_dims(seen.shape, seen.strides)
+    ):
+        own = _places(t, seen.shape, seen.strides, -start)
+        counts = grad.new_zeros((length,)).index_add(0, own, grad.new_ones(own.shape))
+        memory = memory / counts.clamp(min=1)
+    return memory.as_strided(seen.shape, seen.strides, -start)

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base import dtypes, shapes
 from flambeau.tensor import creation, functions
+from flambeau.tensor.inplace import stored, takes_out
 from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Tensor
 
@@ -58,17 +59,23 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     if not count:
         return fills.zeros(shape, dtype=a._layout.dtype)
     found = functions.mm(left, right).reshape(shape)
-    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+    return stored(  # type: ignore[no-any-return]
+        found, out,
+        "tensordot: Expected the output tensor to have dtype {result}, but got an output tensor "
+        "with dtype {given}",
+    )  # fmt: skip
 
 
-def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+@takes_out
+def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sum of products over the last dims; a product where one has no dims."""
     if not input._layout.shape or not other._layout.shape:
         return functions.mul(input, other)  # type: ignore[no-any-return]
-    return tensordot(input, other, dims=([-1], [-1]), out=out)
+    return tensordot(input, other, dims=([-1], [-1]))
 
 
-def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+@takes_out
+def kron(input: Tensor, other: Tensor) -> Tensor:
     """Every element of the first times the whole second, as blocks."""
     ndim = max(input._layout.ndim, other._layout.ndim)
     one = (1,) * (ndim - input._layout.ndim) + input._layout.shape
@@ -220,13 +227,15 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
     return _split_along(input, indices_or_sections, 2, "dsplit", 3)
 
 
-def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+@takes_out
+def column_stack(tensors: Any) -> Tensor:
     """Vectors as columns, matrices side by side."""
     parts = [each.reshape(-1, 1) if each._layout.ndim <= 1 else each for each in tensors]
     return functions.cat(parts, 1)  # type: ignore[no-any-return]
 
 
-def dstack(tensors: Any, *, out: Any = None) -> Tensor:
+@takes_out
+def dstack(tensors: Any) -> Tensor:
     """Tensors behind each other along the third dim."""
     return functions.cat([_at_least(each, 3) for each in tensors], 2)  # type: ignore[no-any-return]
 
@@ -248,7 +257,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return made
 
 
-def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+@takes_out
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A vector as a diagonal matrix, a matrix's diagonal as a vector."""
     ndim = input._layout.ndim
     if ndim == 1:
@@ -308,11 +318,13 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return functions.sort(input, dim, descending)[1]  # type: ignore[no-any-return]
 
 
-def msort(input: Tensor, *, out: Any = None) -> Tensor:
+@takes_out
+def msort(input: Tensor) -> Tensor:
     """Elements in order along the first dim."""
     return functions.sort(input, 0)[0]  # type: ignore[no-any-return]
 
 
+@takes_out
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements chosen along a dim, shapes broadcast."""
     if dim is None:
@@ -395,6 +407,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return made
 
 
+@takes_out
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
 ) -> Tensor:

@@ -13,6 +13,7 @@ from flambeau.base import dtypes, promotion
 from flambeau.ops.define import not_implemented
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
+from flambeau.tensor.inplace import stored
 from flambeau.tensor.tensor import Tensor, result_tuple
 
 
@@ -67,7 +68,12 @@ def searchsorted(
         sorted_sequence = t.gather(sorted_sequence, -1, sorter)
     found = _places(sorted_sequence, values, right or side == "right")
     found = found.to(dtypes.int32) if out_int32 else found
-    return found if out is None else out.copy_(found)
+    return stored(  # type: ignore[no-any-return]
+        found, out,
+        "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+        "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
+        "dtype {given} and out_int32 flag is " + str(out_int32),
+    )  # fmt: skip
 
 
 def _kind(tensor: Tensor) -> str:
@@ -148,7 +154,7 @@ def histc(
     place = ((values - low) / (high - low) * bins).clamp(0, bins - 1).nan_to_num(0)
     counts = t.zeros((bins,), dtype=input.dtype)
     made = t.scatter_add(counts, 0, place.to(dtypes.int64), inside.to(input.dtype))
-    return made if out is None else out.copy_(made)  # type: ignore[no-any-return]
+    return stored(made, out)  # type: ignore[no-any-return]
 
 
 def histogram(

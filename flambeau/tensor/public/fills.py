@@ -20,6 +20,7 @@ from flambeau.engine import callsite, run, stream
 from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage, new_storage
 from flambeau.gradients import members
+from flambeau.ops.define import type_name
 from flambeau.tensor import creation, number_rules
 from flambeau.tensor import tensor as tensors
 from flambeau.tensor.binding import Binding, binding
@@ -93,10 +94,19 @@ def _signature(bound: Binding, result: Layout, values: tuple[Any, ...]) -> Signa
     return bound.signature(bound.taken_apart([result, *values]))
 
 
-def into(out: Any, name: str, shape: tuple[int, ...], values: tuple[Any, ...] = ()) -> Tensor:
-    """Write what `recorded` would make into an out= tensor."""
+def into(
+    out: Any, name: str, shape: tuple[int, ...], values: tuple[Any, ...] = (),
+    element: dtype | None = None,
+) -> Tensor:  # fmt: skip
+    """Write what `recorded` would make into an out= tensor, which has dtype `element` if that is
+    asked for."""
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if element is not None and out._layout.dtype is not element:
+        raise RuntimeError(
+            f"dtype {type_name(element)} does not match dtype of out parameter "
+            f"({type_name(out._layout)})"
+        )
     if out._layout.shape != shape:
         from flambeau.tensor import inplace
 
@@ -160,7 +170,7 @@ def zeros(
     if named or not size:
         size = _needs_size(size, named, "zeros")
     if out is not None:
-        return into(out, "zeros", creation.sizes_of(size, "zeros"))
+        return into(out, "zeros", creation.sizes_of(size, "zeros"), (), dtype)
     return recorded("zeros", fresh(size, "zeros", dtype, device), (), requires_grad)
 
 
@@ -172,7 +182,7 @@ def ones(
     if named or not size:
         size = _needs_size(size, named, "ones")
     if out is not None:
-        return into(out, "ones", creation.sizes_of(size, "ones"))
+        return into(out, "ones", creation.sizes_of(size, "ones"), (), dtype)
     return recorded("ones", fresh(size, "ones", dtype, device), (), requires_grad)
 
 
@@ -192,7 +202,8 @@ def full(
     value = number_rules.number(fill_value, "full", "fill_value", 2)
     if out is not None:
         shape = creation.sizes_of((tuple(size),), "full")
-        return into(out, "full", shape, (number_rules.held_number(value, out._layout.dtype),))
+        held = number_rules.held_number(value, out._layout.dtype)
+        return into(out, "full", shape, (held,), dtype)
     if dtype is None:
         dtype = promotion.scalar_dtype(type(value))
     result = fresh((tuple(size),), "full", dtype, device)
@@ -369,5 +380,5 @@ def eye(
                 )
             )
     if out is not None:
-        return into(out, "eye", (rows, columns))
+        return into(out, "eye", (rows, columns), (), dtype)
     return recorded("eye", fresh((rows, columns), "eye", dtype, device), (), requires_grad)

@@ -13,6 +13,7 @@ from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.tensor import functions
 from flambeau.tensor.indexing import keys as index_keys
+from flambeau.tensor.inplace import stored
 from flambeau.tensor.tensor import Tensor, result_tuple
 
 _EXTREME_FORMS = (
@@ -40,7 +41,7 @@ def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[s
     second = rest.pop(0) if rest else given.pop("other", given.pop("dim", None))
     if second is None:
         found = getattr(functions, name)(tensor)
-        return found if out is None else out.copy_(found)
+        return stored(found, out)
     if isinstance(second, Tensor):
         return getattr(functions, pairwise)(tensor, second, **({} if out is None else {"out": out}))
     if isinstance(second, bool) or not hasattr(second, "__index__"):
@@ -50,9 +51,7 @@ def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[s
         raise refused(name, (*arguments, *named.values()), _EXTREME_FORMS)
     found = getattr(functions, name + "_dim")(tensor, second.__index__(), bool(keepdim))
     if out is not None:
-        for target, value in zip(out, found, strict=True):
-            target.copy_(value)
-        found = out
+        found = stored(tuple(found), tuple(out))
     return result_tuple(name, ("values", "indices"), tuple(found))
 
 
@@ -91,7 +90,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
             input = functions.unsqueeze(input, 0)
         return tuple(functions.unbind(index_keys.nonzero(input), 1))
     found = index_keys.nonzero(input)
-    return found if out is None else out.resize_(found.shape).copy_(found)
+    return stored(
+        found, out,
+        "nonzero: Expected out tensor to have scalar type Long but got scalar type{given}",
+    )  # fmt: skip
 
 
 def argwhere(input: Tensor) -> Tensor:
@@ -110,7 +112,9 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     if not shape:
         whole, mask = functions.unsqueeze(whole, 0), functions.unsqueeze(mask, 0)
     found: Tensor = index_keys.gathered(whole, mask)
-    return found if out is None else out.resize_(found.shape).copy_(found)
+    return stored(  # type: ignore[no-any-return]
+        found, out, "masked_select(): self and result must have the same scalar type"
+    )
 
 
 def reshape(input: Tensor, shape: Any) -> Tensor:
@@ -170,7 +174,7 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """Vector norm of order p over all elements or dims ("fro": 2)."""
     found = functions.norm(input, p, dim, keepdim, dtype)
-    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+    return stored(found, out)  # type: ignore[no-any-return]
 
 
 def _put_where(input: Tensor, indices: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.tensor import functions
+from flambeau.tensor.inplace import stored
 from flambeau.tensor.tensor import Tensor
 
 
@@ -30,7 +31,7 @@ def scatter(
         found = _multiplied(input, dim, index, _like_index(given, index, input))
     else:
         raise RuntimeError("reduce argument must be either add or multiply.")
-    return found if out is None else out.copy_(found)  # type: ignore[no-any-return]
+    return stored(found, out)  # type: ignore[no-any-return]
 
 
 def scatter_(
