@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
+import weakref
 
 import numpy as np
 import pytest
@@ -106,3 +108,20 @@ def test_frombuffer() -> None:
     assert raw[3] == 7
     with pytest.raises(ValueError, match="must be a multiple of element size"):
         torch.frombuffer(bytearray(5), dtype=torch.int32)
+
+
+def test_a_waiting_record_does_not_keep_an_array() -> None:
+    """Once its tensor and the graph have let go of an array, nothing that was recorded holds it."""
+    w = torch.ones(3, requires_grad=True)
+    a = np.ones(3, dtype=np.float32)
+    seen = weakref.ref(a)
+    x = torch.from_numpy(a)
+    z = (w * x).sum()
+    del a, x
+    z.backward(retain_graph=True)
+    gc.collect()
+    assert seen() is not None  # the graph may be asked again
+    z.backward()
+    gc.collect()
+    assert seen() is None
+    assert w.grad.tolist() == [2.0, 2.0, 2.0]
