@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.base import bytecode as _bytecode
+
+_bytecode.install(__spec__)
+
 from flambeau.base import dtypes as _dtypes
 from flambeau.base.devices import Device as device  # noqa: N813 - torch's name
 from flambeau.base.dtypes import (

@@ -45,7 +45,7 @@ def test_as_torch_refuses_after_real_torch():
             flambeau.as_torch()
         except RuntimeError as error:
             print(error)
-        print(sys.modules["torch"] is real, len([f for f in sys.meta_path if "flambeau" in
+        print(sys.modules["torch"] is real, len([f for f in sys.meta_path if "stand_in" in
               type(f).__module__]))
     """)
     assert lines[0] == ("flambeau cannot stand in for torch: real torch is already imported here")

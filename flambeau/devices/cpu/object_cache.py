@@ -3,14 +3,13 @@
 Keeps     a damaged, foreign or unreadable file is a miss, never an error; files appear whole
           (written aside, then renamed); nothing is read from a folder that others may write;
           the folder stays below a bound in bytes, least recently used first out.
-Touches   CONFIG.cache_dir, else $XDG_CACHE_HOME/flambeau, else ~/.cache/flambeau.
+Touches   base.cache_folder.
 Not here  what a key is made of (jit.py)."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import threading
 import time
 import warnings
@@ -18,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from flambeau.base.config import CONFIG
+from flambeau.base import cache_folder
 from flambeau.base.errors import present
 
 MAXIMUM_BYTES: Final = 512 << 20
@@ -115,33 +114,15 @@ def _remove(path: str) -> None:
 
 
 def default_folder() -> Path:
-    """Where objects go: the switch, then the XDG cache home, then ~/.cache."""
-    if CONFIG.cache_dir:
-        return Path(CONFIG.cache_dir)
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG rules: a relative path is to be ignored.
-    base = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~")) / ".cache"
-    return base / "flambeau"
+    """Where objects go."""
+    return Path(cache_folder.location())
 
 
 def _private_folder(folder: Path) -> Path | None:
     """The folder, made if need be; None, said once, if it is not ours alone."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
-        status = os.stat(folder)
-    except OSError as error:
-        _warn_once(f"cannot make {folder} ({error.strerror})")
-        return None
-    if not stat.S_ISDIR(status.st_mode):
-        _warn_once(f"{folder} is not a folder")
-        return None
-    if status.st_uid != os.getuid():
-        _warn_once(f"{folder} belongs to user {status.st_uid}, not to us")
-        return None
-    if status.st_mode & 0o022:
-        _warn_once(f"{folder} can be written by other users (chmod 700 it)")
+    reason = cache_folder.made(str(folder))
+    if reason is not None:
+        _warn_once(reason)
         return None
     return folder
 
