@@ -42,3 +42,11 @@ def _native_recorder():
     from flambeau.tensor.native import library
 
     library.library()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _plans_of_this_run():
+    """Tests that count plans do not depend on what earlier runs left on disk."""
+    from flambeau.base.config import CONFIG
+
+    CONFIG.keep_plans = False

@@ -28,7 +28,10 @@ def _integer(name: str, allowed: tuple[int, ...] | None = None) -> int | None:
 class Config:
     """Values of the switches, read where they matter, set by flambeau.debug's contexts."""
 
-    __slots__ = ("cache_dir", "codegen_level", "fuse", "fuse_new", "threads", "vector_bits")
+    __slots__ = (
+        "cache_dir", "codegen_level", "fuse", "fuse_new", "keep_plans", "threads",
+        "vector_bits",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         # False: every operator is its own segment.
@@ -41,6 +44,8 @@ class Config:
         self.vector_bits: int | None = _integer("FLAMBEAU_VECTOR_BITS", (256, 512))
         # Where compiled objects are kept; None: $XDG_CACHE_HOME/flambeau or ~/.cache/flambeau.
         self.cache_dir: str | None = os.environ.get("FLAMBEAU_CACHE_DIR") or None
+        # False: plans are neither read from that folder nor written to it.
+        self.keep_plans: bool = os.environ.get("FLAMBEAU_KEEP_PLANS", "1") != "0"
         level = _integer("FLAMBEAU_CODEGEN_LEVEL", (0, 1, 2, 3))
         self.codegen_level: int = 1 if level is None else level
 

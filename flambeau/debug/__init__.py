@@ -2,7 +2,15 @@
 
 from flambeau.debug.counting import counts
 from flambeau.debug.explaining import explain
-from flambeau.debug.switches import cache_dir, codegen_level, fuse, fuse_new, threads, vector_bits
+from flambeau.debug.switches import (
+    cache_dir,
+    codegen_level,
+    fuse,
+    fuse_new,
+    keep_plans,
+    threads,
+    vector_bits,
+)
 
 __all__ = [
     "cache_dir",
@@ -11,6 +19,7 @@ __all__ = [
     "explain",
     "fuse",
     "fuse_new",
+    "keep_plans",
     "threads",
     "vector_bits",
 ]

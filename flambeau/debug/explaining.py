@@ -23,9 +23,10 @@ class SegmentReport:
         self.milliseconds = milliseconds
         self.operators = [record[0][0].operator.name for record in records]
         self.sites = [record[2] for record in records]
-        self.kernels = [(name, sorted(numbers), units) for name, numbers, units in plan.kernels]
+        kernels, refusals = plan.explained()
+        self.kernels = [(name, sorted(numbers), units) for name, numbers, units in kernels]
         self.kernel_milliseconds = [1e3 * each for each in seconds]
-        self.refusals = list(plan.notes)
+        self.refusals = list(refusals)
         self.n_statements = plan.statements
         self.arena_bytes = plan.arena_bytes
 

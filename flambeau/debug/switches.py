@@ -68,3 +68,8 @@ def codegen_level(level: int) -> Any:
 def cache_dir(path: str | None) -> Any:
     """Folder of compiled objects, as FLAMBEAU_CACHE_DIR."""
     return _switched("cache_dir", path, plans=False)
+
+
+def keep_plans(enabled: bool) -> Any:
+    """False: plans are neither read from the disk nor written there, as FLAMBEAU_KEEP_PLANS=0."""
+    return _switched("keep_plans", bool(enabled), plans=False)

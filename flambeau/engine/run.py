@@ -20,7 +20,7 @@ from flambeau.engine.segment import Record, Segment
 from flambeau.engine.storage import Storage
 
 if TYPE_CHECKING:
-    from flambeau.engine.planning.plan import Plan
+    from flambeau.engine.plan import Plan
     from flambeau.engine.stream import Stream
 
 LOCK: Final = threading.RLock()
@@ -362,11 +362,11 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
         if len(variants.plans) >= MAX_VARIANTS:
             for plan in variants.plans:
                 wanted |= plan.stored
-    # Planning brings the whole code generator, the first plan what runs it.
+    # The first plan brings what runs it.
     global runner
     from flambeau.devices.cpu import runner
-    from flambeau.engine.planning.plan import SegmentFacts, plan_segment
-    from flambeau.engine.planning.template import plan_for
+    from flambeau.engine.plan import SegmentFacts
+    from flambeau.engine.plan_store import plan_for
 
     segment = run.segment
     facts = SegmentFacts(
@@ -376,7 +376,7 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
         [storage.layout.span_bytes for storage in segment.fresh[:n_fresh]],
         {number for number in range(n_fresh) if wanted >> 8 * number & 1},
     )
-    plan, is_new = (plan_segment(facts), True) if came_back else plan_for(facts)
+    plan, is_new = plan_for(facts, came_back)
     STATS.segments_planned += is_new
     if variants is None:
         n_bytes = 500 + KEY_BYTES * len(keys) + 16 * sum(map(len, keys)) + 8 * len(touched)

@@ -26,7 +26,8 @@ def test_fuse_off_makes_a_segment_of_every_operator() -> None:
 @pytest.mark.parametrize(
     ("switch", "name", "value"),
     [(debug.threads, "threads", 3), (debug.vector_bits, "vector_bits", 512),
-     (debug.codegen_level, "codegen_level", 0), (debug.cache_dir, "cache_dir", "/nowhere")],
+     (debug.codegen_level, "codegen_level", 0), (debug.cache_dir, "cache_dir", "/nowhere"),
+     (debug.keep_plans, "keep_plans", True)],
 )  # fmt: skip
 def test_switches_are_put_back(switch: object, name: str, value: object) -> None:
     """Also when the block raises."""

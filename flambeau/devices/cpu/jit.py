@@ -46,6 +46,8 @@ _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspat
 
 _lock = threading.RLock()
 _addresses: dict[str, int] = {}
+# Function -> the key that its object is kept under.
+_keys: dict[str, str] = {}
 _loads: dict[str, _Load] = {}
 _caches: dict[Path, ObjectCache] = {}
 _machines: dict[int, Any] = {}
@@ -97,14 +99,41 @@ def load_functions(texts: Mapping[str, Text]) -> dict[str, int] | None:
         images = {}
         for name, text in texts.items():
             if name not in _addresses:
-                image = _kept(_key(name, text))
+                key = _key(name, text)
+                image = _kept(key)
                 if image is None:
                     return None
                 images[name] = image
+                _keys[name] = key
         STATS.loaded += len(images)
         if images:
             _link(images)
         return {name: _addresses[name] for name in texts}
+
+
+def load_kept(keys: Mapping[str, str]) -> dict[str, int] | None:
+    """Addresses of functions whose objects are kept under these keys; None where one is not."""
+    with _lock:
+        images = {}
+        for name, key in keys.items():
+            if name not in _addresses:
+                image = _kept(key)
+                if image is None:
+                    return None
+                images[name] = image
+        if images:
+            STATS.loaded += len(images)
+            _keys.update({name: keys[name] for name in images})
+            _link(images)
+        return {name: _addresses[name] for name in keys}
+
+
+def keys_of(names: Iterable[str]) -> list[str] | None:
+    """Keys that the objects of these functions are kept under; None where one has none."""
+    try:
+        return [_keys[name] for name in names]
+    except KeyError:
+        return None
 
 
 def release(names: Iterable[str]) -> None:
@@ -113,6 +142,7 @@ def release(names: Iterable[str]) -> None:
         for name in names:
             if _addresses.pop(name, None) is None:
                 continue
+            _keys.pop(name, None)
             load = _loads.pop(name)
             load.names.discard(name)
             if not load.names:
@@ -121,7 +151,7 @@ def release(names: Iterable[str]) -> None:
 
 def _kept(key: str) -> Image | None:
     """The image kept on disk under a key."""
-    found = _cache().load(key)
+    found = object_store().load(key)
     if found is not None:
         try:
             return Image.unpack(found)
@@ -131,7 +161,7 @@ def _kept(key: str) -> Image | None:
 
 
 def _image_of(name: str, given: Text) -> Image:
-    key = _key(name, given)
+    key = _keys[name] = _key(name, given)
     image = _kept(key)
     if image is not None:
         STATS.loaded += 1
@@ -141,11 +171,12 @@ def _image_of(name: str, given: Text) -> Image:
     image = image_of(_emit(name, text), name)
     STATS.compile_ns += time.perf_counter_ns() - start
     STATS.compiled += 1
-    _cache().store(key, image.pack())
+    object_store().store(key, image.pack())
     return image
 
 
-def _cache() -> ObjectCache:
+def object_store() -> ObjectCache:
+    """Where objects are kept under the present switches."""
     folder = default_folder()
     store = _caches.get(folder)
     if store is None:
@@ -157,8 +188,13 @@ def _key(name: str, text: Text) -> str:
     if isinstance(text, LateText):
         sources = sources_identity(text.folders)
         text = f"{name} {sources}" if sources else text.make()
-    parts = (text, features.cpu_identity(), _llvm_identity(), CONFIG.codegen_level, FORMAT_VERSION)
+    parts = (text, machine_identity(), CONFIG.codegen_level)
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+
+
+def machine_identity() -> str:
+    """Text that differs between machines and compilers whose code for a text may differ."""
+    return f"{features.cpu_identity()}\0{_llvm_identity()}\0{FORMAT_VERSION}"
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Compiled objects kept on disk between processes.
+"""Compiled objects, and the plans that call them, kept on disk between processes.
 
 Keeps     a damaged, foreign or unreadable file is a miss, never an error; files appear whole
           (written aside, then renamed); nothing is read from a folder that others may write;
@@ -24,6 +24,8 @@ MAXIMUM_BYTES: Final = 512 << 20
 _MAGIC: Final = b"flambeau object 1\n"
 _HEADER_BYTES: Final = len(_MAGIC) + 8 + 32  # magic, payload size, payload sha256
 _SUFFIX: Final = ".kernel"
+# A file is one of the cache's own if this is in its name, and whole if it is the end.
+_SUFFIXES: Final = (_SUFFIX, ".plan")
 # A file is marked as used at most this often, so that warm starts do not write.
 _TOUCH_SECONDS: Final = 24 * 3600
 
@@ -36,11 +38,11 @@ class ObjectCache:
         self._maximum_bytes = maximum_bytes
         self._written_bytes = maximum_bytes  # so that the first store looks at the folder
 
-    def load(self, key: str) -> bytes | None:
-        """Payload stored under `key`, or None."""
+    def load(self, key: str, suffix: str = _SUFFIX) -> bytes | None:
+        """Payload stored under `key` with this suffix, one of _SUFFIXES, or None."""
         if self.folder is None:
             return None
-        path = f"{self.folder}/{key}{_SUFFIX}"
+        path = f"{self.folder}/{key}{suffix}"
         try:
             with open(path, "rb", buffering=0) as file:
                 status = os.fstat(file.fileno())
@@ -55,11 +57,11 @@ class ObjectCache:
                 os.utime(path)
         return payload
 
-    def store(self, key: str, payload: bytes) -> None:
+    def store(self, key: str, payload: bytes, suffix: str = _SUFFIX) -> None:
         """Keep `payload` under `key`; what cannot be written is let go."""
         if self.folder is None:
             return
-        path = f"{self.folder}/{key}{_SUFFIX}"
+        path = f"{self.folder}/{key}{suffix}"
         # Process, thread and time: two writers never share a name, not even after a fork.
         aside = f"{path}.{os.getpid()}.{threading.get_ident()}.{time.monotonic_ns()}"
         try:
@@ -83,10 +85,10 @@ class ObjectCache:
         try:
             with os.scandir(present(self.folder, "the folder of kernels")) as entries:
                 for entry in entries:
-                    if _SUFFIX not in entry.name:
+                    if not any(suffix in entry.name for suffix in _SUFFIXES):
                         continue
                     status = entry.stat(follow_symlinks=False)
-                    if entry.name.endswith(_SUFFIX):
+                    if entry.name.endswith(_SUFFIXES):
                         found.append((status.st_mtime, status.st_size, entry.path))
                     elif now - status.st_mtime > 3600:
                         _remove(entry.path)

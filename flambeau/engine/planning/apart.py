@@ -8,23 +8,25 @@ Not here  when a segment is planned this way, and how a lone record is (template
 
 from __future__ import annotations
 
-import struct
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from flambeau.base.config import CONFIG
+from flambeau.engine.plan import (
+    HEAD_WORDS,
+    PATCH_WORDS,
+    STEP_WORDS,
+    Plan,
+    SegmentFacts,
+    number_packer,
+)
 from flambeau.engine.planning.plan import (
     ALIGNMENT,
     ARENA_ADDRESS,
     ERROR_ADDRESS,
     FIRST_STORAGE,
-    HEAD_WORDS,
-    PATCH_WORDS,
-    STEP_WORDS,
     Draft,
-    Plan,
-    SegmentFacts,
     finish,
 )
 from flambeau.engine.signature import Signature
@@ -58,7 +60,7 @@ class _Part:
         n_steps, self.max_arguments, self.scratch_bytes = program[:3]
         self.words = words = program[HEAD_WORDS:]
         self.arena_bytes = -(-plan.arena_bytes // ALIGNMENT) * ALIGNMENT
-        self.kernels = [(name, n_units) for name, _, n_units in plan.kernels]
+        self.kernels = [(name, n_units) for name, _, n_units in plan.explained()[0]]
         self.statements = plan.statements
         self.storages: list[tuple[int, int]] = []
         self.arena: list[int] = []
@@ -261,12 +263,12 @@ class _Assembly:
         made.program = array("q", self.words)
         made.arena_bytes = self.places.n_bytes
         made.n_touched = len(facts.touched)
-        formats = "".join([key[0].number_format for key in facts.keys])
-        made.pack_numbers = struct.Struct("=" + "q" * made.n_touched + formats).pack
+        made.number_format = "".join([key[0].number_format for key in facts.keys])
+        made.pack_numbers = number_packer(made.n_touched, made.number_format)
         made.n_kernels = len(self.kernels)
-        made.kernels = self.kernels
         made.statements = self.n_statements
-        made.notes = [(calls[0].record, NOTE)]
+        kernels, notes = self.kernels, [(calls[0].record, NOTE)]
+        made.explained = lambda: (kernels, notes)
         return made
 
     def _size(self, storage: int) -> int:

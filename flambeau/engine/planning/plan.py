@@ -8,93 +8,27 @@ Not here  the cache of plans and the run itself (run.py), recording (stream.py).
 from __future__ import annotations
 
 import math
-import struct
 from array import array
 from bisect import insort
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype, uint8
 from flambeau.codegen.loops import Nest
 from flambeau.devices.cpu import features, jit
 from flambeau.devices.cpu.steps import At
+from flambeau.engine.plan import Plan, SegmentFacts, number_packer
 from flambeau.engine.planning.fuse import Instance, NativeCall, fuse
 from flambeau.engine.planning.states import LoopUnit
 from flambeau.engine.signature import Signature
 from flambeau.engine.statement import Loop, Native
-
-if TYPE_CHECKING:
-    Words = array[int]
 
 ALIGNMENT: Final = 64
 # Address table: the error word, the arena, the segment's inputs, then the fresh storages stored.
 ERROR_ADDRESS: Final = 0
 ARENA_ADDRESS: Final = 1
 FIRST_STORAGE: Final = 2
-# Words of a program before its steps, of a step before its arguments, and of a patch.
-HEAD_WORDS: Final = 4
-STEP_WORDS: Final = 6
-PATCH_WORDS: Final = 5
-
-
-class Plan:
-    """A segment ready to run.
-
-    stored, stored_numbers   fresh storages that the program leaves in memory of their own: byte n
-                  of the mask is 1 for number n
-    program       words of the runner's program
-    arena_bytes   memory for values that live within the segment
-    n_touched     view offsets that come first among the numbers
-    pack_numbers  packs view offsets, then the records' numbers
-    notes         what did not fuse and why, for debug.explain
-    is_apart      records are planned apart: planned as a whole when the segment comes again
-    """
-
-    __slots__ = (
-        "arena_bytes", "is_apart", "kernels", "n_kernels", "n_touched", "notes", "pack_numbers",
-        "program", "runs", "statements", "stored", "stored_numbers",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.stored = 0
-        self.stored_numbers: tuple[int, ...] = ()
-        self.program: Words = array("q")
-        self.arena_bytes = 0
-        self.n_touched = 0
-        self.pack_numbers: Any = None
-        self.n_kernels = 0
-        self.statements = 0
-        self.runs = 0
-        self.is_apart = False
-        self.kernels: list[tuple[str, set[int], int]] = []
-        self.notes: list[tuple[int, str]] = []
-
-
-class SegmentFacts:
-    """What planning may know of a segment.
-
-    keys         per record: (signature, slots of operands ..., slots of fresh outputs ...)
-    touched      as Segment.touched
-    input_bytes, fresh_bytes   per storage
-    kept         fresh storages visible after the segment
-    """
-
-    __slots__ = ("fresh_bytes", "input_bytes", "kept", "keys", "touched")
-
-    def __init__(
-        self,
-        keys: Sequence[tuple[Any, ...]],
-        touched: Sequence[int],
-        input_bytes: Sequence[int],
-        fresh_bytes: Sequence[int],
-        kept: set[int],
-    ) -> None:
-        self.keys = keys
-        self.touched = touched
-        self.input_bytes = input_bytes
-        self.fresh_bytes = fresh_bytes
-        self.kept = kept
 
 
 class Arena:
@@ -336,8 +270,9 @@ class Draft:
         plan.arena_bytes = arena_bytes
         plan.n_kernels = len(steps)
         plan.statements = self.fused.n_statements
-        plan.notes = self.fused.refusals
-        plan.kernels = [(step.name, step.records, step.n_units) for step in steps]
+        kernels = [(step.name, step.records, step.n_units) for step in steps]
+        notes = self.fused.refusals
+        plan.explained = lambda: (kernels, notes)
         plan.program = array("q", words)
         return plan
 
@@ -362,7 +297,8 @@ def describe(plan: Plan, planner: Planner) -> None:
     plan.stored_numbers = planner.stored_numbers
     plan.stored = sum([1 << 8 * number for number in planner.stored_numbers])
     plan.n_touched = planner.n_touched
-    plan.pack_numbers = struct.Struct("=" + "q" * planner.n_touched + "".join(planner.formats)).pack
+    plan.number_format = "".join(planner.formats)
+    plan.pack_numbers = number_packer(planner.n_touched, plan.number_format)
 
 
 _KERNELS: dict[str, int] = {}

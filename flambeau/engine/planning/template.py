@@ -15,16 +15,15 @@ from typing import Any, Final
 
 from flambeau.base.dtypes import uint8
 from flambeau.devices.cpu import jit
-from flambeau.engine import callsite
+from flambeau.engine import callsite, plan_store
+from flambeau.engine.plan import Plan, SegmentFacts
 from flambeau.engine.planning import apart
 from flambeau.engine.planning import plan as plans
 from flambeau.engine.planning.fuse import NativeCall, fuse
 from flambeau.engine.planning.plan import (
     Arena,
     Draft,
-    Plan,
     Planner,
-    SegmentFacts,
     Step,
     compiled,
     describe,
@@ -86,6 +85,8 @@ def forget() -> None:
 
 def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
     """A plan of the segment, and whether it was planned for it rather than bound."""
+    while plan_store.LOADED:
+        _notice(plan_store.LOADED.popleft())
     begun, is_new = _begun(facts, _whole)
     return plans.finish([begun])[0], is_new
 
@@ -147,6 +148,13 @@ def _begun(
     _drop_oldest()
     STATS.made += 1
     return plan, True
+
+
+def _notice(facts: SegmentFacts) -> None:
+    """A segment whose plan came from disk: its form has been seen."""
+    key, _, _ = relative.segment_form(facts, relative.live_records(facts))
+    if key is not None and key not in _FAMILIES:
+        _remember(key, _Family())
 
 
 def _is_own(error: BaseException) -> bool:
@@ -415,10 +423,11 @@ class _Template:
                 words[position] += offsets[storage]
         plan.stored, plan.stored_numbers = self.facts.stored, self.facts.stored_numbers
         plan.n_touched, plan.pack_numbers = self.facts.n_touched, self.facts.pack_numbers
+        plan.number_format = self.facts.number_format
         plan.n_kernels = len(kernels)
         plan.statements = self.n_statements
-        plan.notes = self.notes
-        plan.kernels = kernels
+        notes = self.notes
+        plan.explained = lambda: (kernels, notes)
         plan.program = array("q", words)
         if CHECK[0]:
             self._compare(plan, facts)

@@ -12,7 +12,8 @@ from typing import Any, Final
 from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous_strides
-from flambeau.engine.planning.plan import SegmentFacts, vector_bits
+from flambeau.engine.plan import SegmentFacts
+from flambeau.engine.planning.plan import vector_bits
 from flambeau.engine.planning.symbolic.sizes import Tape
 from flambeau.engine.signature import Signature
 
@@ -149,6 +150,7 @@ def sized(signature: Signature, tape: Tape) -> Signature:
     made.out_layout = None
     made.out_bytes = 0
     made.form = _NO_FORM
+    made.digest = None
     made._lowered = None
     return made
 

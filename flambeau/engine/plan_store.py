@@ -1,0 +1,254 @@
+"""Plans kept on disk between processes, so that a known segment is neither lowered nor fused again.
+
+Keeps     a plan is found only under everything planning may read: the records, memory and liveness
+          of the segment, the sources that plan, the machine and the switches. What is damaged,
+          foreign or lacks a kernel is a miss, never an error. Numbers and text only: no code comes
+          from a plan's file. Records whose operators or attributes have no such key are planned.
+Touches   devices.cpu.jit (kernels by key), devices.cpu.object_cache; imports planning on a miss.
+Not here  making plans (planning/), the plans of this process (run.py)."""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import struct
+import sys
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+from flambeau.base.config import CONFIG
+from flambeau.base.dtypes import dtype
+from flambeau.base.layout import Layout
+from flambeau.devices.cpu import features, jit
+from flambeau.engine.plan import (
+    HEAD_WORDS,
+    PATCH_WORDS,
+    STEP_WORDS,
+    Explained,
+    Plan,
+    SegmentFacts,
+    number_packer,
+)
+from flambeau.engine.signature import Signature
+from flambeau.ops.define import REGISTRY
+
+# Of a plan's file. Version 2 of marshal writes equal values as equal bytes.
+_FORMAT: Final = 1
+_MARSHAL: Final = 2
+_SUFFIX: Final = ".plan"
+# Folders that decide what the plan of a segment is, its native kernels' texts included.
+_SOURCES: Final = ("base", "codegen", "devices", "engine", "ops")
+# Segments whose plan came from disk, for planning to know when a form comes again.
+MAX_LOADED: Final = 256
+LOADED: Final[deque[SegmentFacts]] = deque(maxlen=MAX_LOADED)
+
+
+class Statistics:
+    """What came from disk and went there."""
+
+    __slots__ = ("loaded", "stored")
+
+    def __init__(self) -> None:
+        self.loaded = 0
+        self.stored = 0
+
+
+STATS: Final = Statistics()
+
+
+def plan_for(facts: SegmentFacts, came_back: bool) -> tuple[Plan, bool]:
+    """A plan of the segment, and whether it is new to this process rather than bound to sizes.
+
+    came_back   the segment has a plan whose records are planned apart: it is planned as a whole
+    """
+    key = key_of(facts) if CONFIG.keep_plans else None
+    if key is not None:
+        plan = _load(key)
+        if plan is not None and not (came_back and plan.is_apart):
+            STATS.loaded += 1
+            LOADED.append(facts)
+            return plan, True
+    # Planning brings the whole code generator.
+    from flambeau.engine.planning import plan as plans
+    from flambeau.engine.planning import template
+
+    plan, is_new = (plans.plan_segment(facts), True) if came_back else template.plan_for(facts)
+    if is_new and key is not None and not sys.is_finalizing():
+        _store(key, plan)
+    return plan, is_new
+
+
+# Keys ------------------------------------------------------------------------
+
+
+def key_of(facts: SegmentFacts) -> str | None:
+    """Name of the segment's plan on disk; None where a signature has no key."""
+    numbers: dict[Signature, int] = {}
+    digests: list[bytes] = []
+    rows: list[tuple[int, ...]] = []
+    for key in facts.keys:
+        signature = key[0]
+        number = numbers.get(signature)
+        if number is None:
+            digest = signature.digest
+            if digest is None:
+                digest = signature.digest = _digest(signature)
+            if not digest:
+                return None
+            number = numbers[signature] = len(digests)
+            digests.append(digest)
+        rows.append((number, *key[1:]))
+    sources = _environment(
+        CONFIG.vector_bits or features.vector_bits(),
+        CONFIG.threads or features.usable_cores(),
+        CONFIG.codegen_level,
+        CONFIG.fuse_new,
+    )
+    if not sources:
+        return None
+    parts: tuple[Any, ...] = (
+        sources, digests, rows, facts.touched, facts.input_bytes, facts.fresh_bytes,
+        sorted(facts.kept),
+    )  # fmt: skip
+    text = marshal.dumps(parts, _MARSHAL)
+    return hashlib.sha256(text).hexdigest()
+
+
+@cache
+def _environment(*switches: int) -> str:
+    """What plans depend on beside the segment; "" where the sources cannot be read."""
+    sources = jit.sources_identity(_SOURCES)
+    parts = (_FORMAT, sys.hexversion, sources, jit.machine_identity(), *switches)
+    return " ".join(map(str, parts)) if sources else ""
+
+
+def _digest(signature: Signature) -> bytes:
+    """Of all that lowering sees of a signature; empty where part of it cannot be written down."""
+    operator = signature.operator
+    if not _is_own(operator):
+        return b""
+    try:
+        parts = (
+            operator.name,
+            _plain(signature.parameters),
+            _plain(signature.attributes),
+            [_plain(layout) for layout in signature.layouts],
+            [_plain(layout) for layout in signature.fresh_outputs],
+            signature.targets,
+            signature.number_format,
+        )
+    except TypeError:
+        return b""
+    return hashlib.sha256(marshal.dumps(parts, _MARSHAL)).digest()
+
+
+def _is_own(operator: Any) -> bool:
+    """Whether the operator's name says what it does: a registered one of flambeau's sources."""
+    return type(operator).__module__.startswith("flambeau.ops.") and (
+        REGISTRY.get(operator.name) is operator
+    )
+
+
+def _plain(value: Any) -> Any:
+    """The value in numbers, text and tuples of them that tell it from all others."""
+    kind = type(value)
+    if value is None or kind in (int, bool, float, complex, str, bytes):
+        return value
+    if kind is tuple or kind is list:
+        return (kind.__name__, *[_plain(each) for each in value])
+    if kind is dict:
+        return ("dict", *[(_plain(name), _plain(each)) for name, each in value.items()])
+    if kind is dtype:
+        return ("dtype", value.name)
+    if kind is Layout:
+        return ("layout", value.dtype.name, value.shape, value.strides, str(value.device))
+    if kind is type and value in (int, float, bool):
+        return ("type", value.__name__)
+    raise TypeError(f"a {kind.__name__} has no key")
+
+
+# Files -----------------------------------------------------------------------
+
+
+def _store(key: str, plan: Plan) -> None:
+    steps, notes = plan.explained()
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(s[0] for s in steps))}
+    keys = jit.keys_of(numbers)
+    if keys is None:
+        return
+    program = array("q", plan.program)
+    for start, (name, _, _) in zip(_starts(program), steps, strict=True):
+        program[start] = numbers[name]
+    said = ([(numbers[name], sorted(records), units) for name, records, units in steps], notes)
+    parts = (
+        list(numbers), keys, program.tobytes(), plan.stored_numbers, plan.arena_bytes,
+        plan.n_touched, plan.number_format, plan.statements, plan.is_apart,
+        marshal.dumps(said, _MARSHAL),
+    )  # fmt: skip
+    jit.object_store().store(key, marshal.dumps(parts, _MARSHAL), _SUFFIX)
+    STATS.stored += 1
+
+
+def _load(key: str) -> Plan | None:
+    content = jit.object_store().load(key, _SUFFIX)
+    if content is None:
+        return None
+    try:
+        return _plan_of(*marshal.loads(content))
+    except (ValueError, TypeError, EOFError, IndexError, struct.error):
+        return None
+
+
+def _plan_of(
+    names: Sequence[str],
+    keys: Sequence[str],
+    words: bytes,
+    stored_numbers: tuple[int, ...],
+    arena_bytes: int,
+    n_touched: int,
+    number_format: str,
+    statements: int,
+    is_apart: bool,
+    said: bytes,
+) -> Plan | None:
+    addresses = jit.load_kept(dict(zip(names, keys, strict=True)))
+    if addresses is None:
+        return None
+    plan = Plan()
+    program = plan.program
+    program.frombytes(words)
+    starts = _starts(program)
+    for start in starts:
+        program[start] = addresses[names[program[start]]]
+    plan.stored_numbers = stored_numbers
+    plan.stored = sum([1 << 8 * number for number in stored_numbers])
+    plan.arena_bytes = arena_bytes
+    plan.n_touched = n_touched
+    plan.number_format = number_format
+    plan.pack_numbers = number_packer(n_touched, number_format)
+    plan.n_kernels = len(starts)
+    plan.statements = statements
+    plan.is_apart = is_apart
+    plan.explained = lambda: _explained(names, said)
+    return plan
+
+
+def _explained(names: Sequence[str], said: bytes) -> Explained:
+    steps, notes = marshal.loads(said)
+    return [(names[number], set(records), units) for number, records, units in steps], notes
+
+
+def _starts(program: Sequence[int]) -> list[int]:
+    """Where the steps of a program begin: the word that is the kernel's address."""
+    starts = []
+    position = HEAD_WORDS
+    for _ in range(program[0]):
+        starts.append(position)
+        n_arguments, n_patches = program[position + 3], program[position + 4]
+        position += STEP_WORDS + n_arguments + PATCH_WORDS * n_patches
+    if position != len(program):
+        raise ValueError("the program of a plan has another length than its steps")
+    return starts
