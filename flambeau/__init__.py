@@ -118,6 +118,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "inverse", "logdet", "lu", "lu_solve", "lu_unpack", "matrix_exp", "matrix_power", "norm",
         "pinverse", "qr", "slogdet", "svd", "triangular_solve",
     ),
+    "flambeau.linalg.reflectors": ("geqrf", "orgqr", "ormqr"),
+    "flambeau.nn.utils.weight_norm": ("norm_except_dim",),
     "flambeau.nn.functions.convolution": (
         "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     ),

@@ -16,6 +16,7 @@ _FILES: dict[str, tuple[str, ...]] = {
         "cholesky", "cholesky_ex", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "qr",
     ),
     "factors": ("det", "inv", "inv_ex", "slogdet", "solve", "solve_ex", "solve_triangular"),
+    "reflectors": ("householder_product",),
     "spectra": (
         "eig", "eigh", "eigvals", "eigvalsh", "lstsq", "matrix_rank", "pinv", "svd", "svdvals",
     ),

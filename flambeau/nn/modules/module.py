@@ -476,6 +476,7 @@ class Module:
     register_load_state_dict_pre_hook = state.register_load_state_dict_pre_hook
     register_load_state_dict_post_hook = state.register_load_state_dict_post_hook
     _register_state_dict_hook = state.register_state_dict_hook
+    _register_load_state_dict_pre_hook = state.register_bare_load_state_dict_pre_hook
     state_dict = state.state_dict
     load_state_dict = state.load_state_dict
     _load_from_state_dict = state.load_from_state_dict

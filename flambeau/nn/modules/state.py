@@ -8,6 +8,7 @@ Not here  files (io)."""
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import partial
 from typing import Any
 
 from flambeau.tensor import Tensor
@@ -252,15 +253,18 @@ def register_state_dict_pre_hook(self: Any, hook: Any) -> RemovableHandle:
     return handle
 
 
+def register_bare_load_state_dict_pre_hook(
+    self: Any, hook: Any, with_module: bool = False
+) -> RemovableHandle:
+    """Call hook(state_dict, prefix, ...), or hook(module, state_dict ...), before loading."""
+    handle = RemovableHandle(self._load_state_dict_pre_hooks)
+    self._load_state_dict_pre_hooks[handle.id] = partial(hook, self) if with_module else hook
+    return handle
+
+
 def register_load_state_dict_pre_hook(self: Any, hook: Any) -> RemovableHandle:
     """Call hook(module, state_dict, prefix, ...) before loading."""
-
-    def with_module(*arguments: Any) -> Any:
-        return hook(self, *arguments)
-
-    handle = RemovableHandle(self._load_state_dict_pre_hooks)
-    self._load_state_dict_pre_hooks[handle.id] = with_module
-    return handle
+    return register_bare_load_state_dict_pre_hook(self, hook, with_module=True)
 
 
 def register_load_state_dict_post_hook(self: Any, hook: Any) -> RemovableHandle:

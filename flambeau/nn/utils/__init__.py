@@ -6,7 +6,9 @@ Not here  any logic."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from flambeau.base.missing import missing_name
@@ -17,10 +19,29 @@ _FILES: dict[str, tuple[str, ...]] = {
         "get_total_norm",
     ),
     "convert_parameters": ("parameters_to_vector", "vector_to_parameters"),
+    "fusion": (
+        "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
+        "fuse_linear_bn_weights",
+    ),
+    "init": ("skip_init",),
+    "spectral_norm": ("remove_spectral_norm", "spectral_norm"),
     "weight_norm": ("remove_weight_norm", "weight_norm"),
 }  # fmt: skip
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
-_MODULES = ("rnn",)
+_MODULES = ("parametrizations", "parametrize", "rnn", "stateless")
+
+
+class _Package(ModuleType):
+    """torch.nn.utils.weight_norm is a function, though a file has its name: importing the file
+    must not put the module in the function's place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if _WHERE.get(name) == name and isinstance(value, ModuleType):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

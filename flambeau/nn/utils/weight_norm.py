@@ -12,12 +12,12 @@ from flambeau.nn.parameter import Parameter
 from flambeau.tensor import functions as t
 
 
-def norm_except_dim(v: Any, dim: int | None) -> Any:
+def norm_except_dim(v: Any, pow: float = 2, dim: int | None = 0) -> Any:
     """Norms over all dims but one, which keeps its place."""
     if dim is None or dim == -1:
-        return t.vector_norm(v, 2)
+        return t.vector_norm(v, pow)
     others = tuple(each for each in range(v.dim()) if each != dim % v.dim())
-    return t.vector_norm(v, 2, others, True)
+    return t.vector_norm(v, pow, others, True)
 
 
 class WeightNorm:
@@ -30,7 +30,7 @@ class WeightNorm:
     def compute_weight(self, module: Any) -> Any:
         """g * v / |v|."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return v * (g / norm_except_dim(v, self.dim))
+        return v * (g / norm_except_dim(v, 2, self.dim))
 
     @staticmethod
     def apply(module: Any, name: str, dim: int | None) -> WeightNorm:
@@ -43,7 +43,7 @@ class WeightNorm:
         made = WeightNorm(name, dim)
         weight = getattr(module, name)
         del module._parameters[name]
-        module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, made.dim).data))
+        module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, made.dim).data))
         module.register_parameter(name + "_v", Parameter(weight.data))
         setattr(module, name, made.compute_weight(module))
         module.register_forward_pre_hook(made)

@@ -1,0 +1,103 @@
+"""Householder reflections: QR as LAPACK keeps it, and products of reflections.
+
+Keeps     a product is recorded as one rank-one update a reflection, so that its gradients, of any
+          order, are those of the operators.
+Touches   lapack, checks.
+Not here  qr, whose factors are matrices (decompositions.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.linalg import checks
+from flambeau.linalg.lapack import copied, each, with_workspace
+from flambeau.tensor import creation
+from flambeau.tensor import functions as t
+from flambeau.tensor.public.ranges import arange
+from flambeau.tensor.tensor import result_tuple
+
+
+def geqrf(input: Any, *, out: Any = None) -> Any:
+    """(reflectors below the diagonal with R on and above it, their factors tau)."""
+    checks.floating("geqrf", input)
+    if input.dim() < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    factor = copied(input)
+    *batch, rows, width = factor.shape
+    tau = creation.empty((*batch, min(rows, width)), dtype=factor.dtype)
+    for at, scale in each((factor, 2), (tau, 1)):
+        with_workspace("geqrf", factor.dtype, rows, width, at, max(1, rows), scale)
+    if out is not None:
+        out[0].resize_(factor.shape).copy_(factor)
+        out[1].resize_(tau.shape).copy_(tau)
+        return out
+    return result_tuple("geqrf", ("a", "tau"), (factor, tau))
+
+
+def _reflector(A: Any, number: int) -> Any:  # noqa: N803 - torch's name
+    """A column as a reflection's direction: zeros, a one, then what is below the diagonal."""
+    places = arange(A.shape[-2])
+    below = t.where(places > number, A[..., number], 0)
+    return below + (places == number).to(A.dtype)
+
+
+def _checked(name: str, A: Any, tau: Any) -> None:  # noqa: N803 - torch's name
+    if A.dim() < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if A.shape[-2] < A.shape[-1]:
+        raise RuntimeError(
+            f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]"
+        )
+    if A.shape[-1] < tau.shape[-1]:
+        raise RuntimeError(
+            f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
+        )
+    if A.dim() - tau.dim() != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
+            f"to {tau.dim()} and input.ndim is equal to {A.dim()}"
+        )
+    if A.dtype != tau.dtype:
+        raise RuntimeError(
+            f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}"
+        )
+
+
+def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:  # noqa: N803
+    """The first columns of the product of the reflections I - tau v v^T, v below A's diagonal."""
+    _checked("torch.linalg.householder_product", A, tau)
+    rows, columns = A.shape[-2:]
+    unit = (arange(rows)[:, None] == arange(columns)).to(A.dtype)
+    made = unit.expand(A.shape)
+    for number in reversed(range(tau.shape[-1])):
+        direction = _reflector(A, number)[..., None]
+        share = t.matmul(direction.mT, made) * tau[..., number, None, None]
+        made = made - direction * share
+    made = made if tau.shape[-1] else made.clone()
+    return made if out is None else out.resize_(made.shape).copy_(made)
+
+
+def orgqr(input: Any, tau: Any, *, out: Any = None) -> Any:
+    """Alias of linalg.householder_product."""
+    return householder_product(input, tau, out=out)
+
+
+def ormqr(
+    input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None
+) -> Any:
+    """other times (from the left or right) the whole product of reflections, or its transpose."""
+    made = other
+    size = other.shape[-2 if left else -1]
+    if input.shape[-2] != size:
+        raise RuntimeError(
+            f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]"
+        )
+    order = list(range(tau.shape[-1]))
+    for number in order if left == transpose else reversed(order):
+        direction = _reflector(input, number)[..., None]
+        scale = tau[..., number, None, None]
+        if left:
+            made = made - direction * (t.matmul(direction.mT, made) * scale)
+        else:
+            made = made - t.matmul(made, direction) * scale * direction.mT
+    return made if out is None else out.resize_(made.shape).copy_(made)
