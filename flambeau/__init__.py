@@ -137,6 +137,11 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.sparse": ("sparse_coo_tensor", "spmm"),
     "flambeau.tensor.public.typed.storages": ("TypedStorage", "UntypedStorage"),
     "flambeau.io": ("load", "save"),
+    "flambeau.amp.autocast_mode": (
+        "autocast", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled",
+    ),
+    "flambeau.amp.grad_scaler": ("GradScaler",),
+    "flambeau.func": ("vmap",),
     "flambeau.cli.stand_in": ("as_torch",),
 }  # fmt: skip
 # Methods that are functions too.
@@ -147,9 +152,10 @@ _METHODS = (
 )  # fmt: skip
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    "amp", "autograd", "backends", "cli", "cuda", "debug", "distributed", "distributions", "fft",
-    "func", "io", "linalg", "mps", "nn", "optim", "random", "return_types", "sparse", "special",
-    "testing", "types", "utils", "version",
+    "accelerator", "amp", "autograd", "backends", "cli", "cuda", "debug", "distributed",
+    "distributions", "fft", "func", "io", "jit", "linalg", "mps", "multiprocessing", "nn", "onnx",
+    "optim", "random", "return_types", "serialization", "sparse", "special", "testing", "types",
+    "utils", "version", "xpu",
 )  # fmt: skip
 _missing = _module_getattr(__name__)
 

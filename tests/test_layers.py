@@ -22,7 +22,8 @@ LAYERS = (
     ("gradients",),
     ("tensor",),
     ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "fft", "special", "amp", "io",
-     "distributed", "distributions", "sparse"),
+     "distributed", "distributions", "sparse", "backends", "cuda", "jit", "multiprocessing",
+     "onnx"),
     ("testing", "debug", "cli"),
 )  # fmt: skip
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

@@ -2,7 +2,7 @@
 
 Keeps     no code of a file's is ever run: only the types and functions named here are made. A file
           that is not whole raises before anything is returned.
-Touches   tensor, zipfile, pickle's opcodes through a restricted unpickler.
+Touches   tensor, zipfile, pickle's opcodes through a restricted unpickler; safe_types.py.
 Not here  writing (writing.py).
 Source    PyTorch's serialization format, version 3."""
 
@@ -20,6 +20,7 @@ from flambeau.base import dtypes
 from flambeau.base import layout as layouts
 from flambeau.base.devices import device
 from flambeau.base.errors import helped
+from flambeau.io import safe_types
 from flambeau.io.storage_types import DTYPES
 from flambeau.nn.parameter import Parameter
 from flambeau.tensor import Size, Tensor, creation
@@ -90,12 +91,12 @@ _ALLOWED: Final[dict[tuple[str, str], Any]] = {
     ("builtins", "frozenset"): frozenset,
     ("builtins", "complex"): complex,
     ("builtins", "bytearray"): bytearray,
+    ("builtins", "bytes"): bytes,
     ("builtins", "slice"): slice,
     ("builtins", "int"): int,
     ("builtins", "float"): float,
     ("builtins", "dict"): dict,
     ("builtins", "list"): list,
-    ("__builtin__", "set"): set,
     **{("torch", each.name): each for each in dtypes.ALL},
     **{("torch", name): _StorageType(element) for name, element in DTYPES.items()},
     ("torch.storage", "UntypedStorage"): _StorageType(dtypes.uint8),
@@ -106,15 +107,38 @@ _NUMPY: Final = {
 }  # fmt: skip
 
 
+# Made besides where weights_only=False: plain values of the standard library.
+_PLAIN: Final = {
+    ("argparse", "Namespace"), ("types", "SimpleNamespace"), ("collections", "deque"),
+    ("pathlib", "PosixPath"), ("pathlib", "PurePosixPath"), ("datetime", "date"),
+    ("datetime", "datetime"), ("datetime", "timedelta"), ("decimal", "Decimal"),
+    ("fractions", "Fraction"), ("builtins", "range"),
+}  # fmt: skip
+
+
+def _numpy_array(kind: Any, shape: Any, code: Any) -> Any:
+    """An array of numpy's to be filled: what numpy's own function makes, for its own class only."""
+    import numpy
+
+    if kind is not numpy.ndarray:
+        raise pickle.UnpicklingError(f"an array of the class {kind!r}")
+    return numpy.empty(0, "V1") if shape == (0,) else numpy.empty(shape, "V1")
+
+
 class _Unpickler(pickle.Unpickler):
     """Makes what is on the list and nothing else."""
 
-    def __init__(self, file: Any, storage: Callable[[Any, str, int], Any]) -> None:
+    def __init__(
+        self, file: Any, storage: Callable[[Any, str, int], Any], weights_only: bool
+    ) -> None:
         super().__init__(file, encoding="utf-8")
         self._storage = storage
+        self._weights_only = weights_only
 
     def find_class(self, module: str, name: str) -> Any:
         """The object a name stands for, if it is on the list."""
+        if module == "__builtin__":  # Python 2's name, which protocol 2 writes
+            module = "builtins"
         found = _ALLOWED.get((module, name))
         if found is not None:
             return found
@@ -123,13 +147,47 @@ class _Unpickler(pickle.Unpickler):
 
             now = module.replace("numpy.core", "numpy._core")
             return getattr(importlib.import_module(now), name)
-        raise pickle.UnpicklingError(
+        found = safe_types.added(module, name)
+        if found is None and not self._weights_only:
+            found = self._whole_object(module, name)
+        if found is None:
+            raise self._refused(module, name)
+        return found
+
+    def _whole_object(self, module: str, name: str) -> Any:
+        """What weights_only=False may make besides: layers, models, arrays, plain values."""
+        if name == "_reconstruct" and module.startswith("numpy"):
+            return _numpy_array
+        if (module, name) == ("numpy", "ndarray"):
+            import numpy
+
+            return numpy.ndarray
+        if (module, name) in _PLAIN:
+            import importlib
+
+            return getattr(importlib.import_module(module), name)
+        return safe_types.module_class(module, name)
+
+    def _refused(self, module: str, name: str) -> Exception:
+        if not self._weights_only:
+            return pickle.UnpicklingError(
+                helped(
+                    f"torch.load: a file's own code is never run, and {module}.{name} is none of "
+                    "the types that files may ask for",
+                    given=f"weights_only=False, and a file that asks for {module}.{name}",
+                    expected="tensors, plain values, NumPy arrays, and modules and optimizers "
+                    "whose classes the program has defined or imported",
+                    fix=f"torch.serialization.add_safe_globals([{name}]), or save a state_dict()",
+                )
+            )
+        return pickle.UnpicklingError(
             helped(
                 "Weights only load failed. This file can still be loaded, to do so you have two "
                 "options, do those steps only if you trust the source of the checkpoint.",
                 given=f"the file asks for {module}.{name}",
                 expected="tensors, parameters, numbers, text, lists, tuples, dicts and sets",
-                fix="save the state_dict() of a module instead of the module",
+                fix="save the state_dict() of a module instead of the module; weights_only=False "
+                "makes modules of classes that the program has",
             )
         )
 
@@ -154,20 +212,23 @@ def load(
 ) -> Any:
     """Read what torch.save (or `save`) wrote: tensors, state dicts and plain Python objects.
 
-    f        a path, or a readable, seekable object
+    f              a path, or a readable, seekable object
+    weights_only   False: NumPy arrays, and modules and optimizers of classes that the program has,
+                   are made, too; a file's own code is never run
     Raises   FileNotFoundError; RuntimeError: not a whole archive; pickle.UnpicklingError: the file
              asks for a type that is not on the list.
     """
     is_name = not (callable(map_location) or isinstance(map_location, dict))
     if map_location is not None and is_name:
         creation.chosen_device(map_location)
+    plain = safe_types.weights_only_now(weights_only)
     if hasattr(f, "read"):
-        return _load_archive(f)
+        return _load_archive(f, plain)
     with open(os.fspath(f), "rb") as file:
-        return _load_archive(file)
+        return _load_archive(file, plain)
 
 
-def _load_archive(file: Any) -> Any:
+def _load_archive(file: Any, weights_only: bool) -> Any:
     try:
         archive = zipfile.ZipFile(file)
     except zipfile.BadZipFile as error:
@@ -197,7 +258,7 @@ def _load_archive(file: Any) -> Any:
                 storages[key] = flat._storage
             return element, storages[key]
 
-        unpickler = _Unpickler(io.BytesIO(_read(archive, pickles[0])), storage)
+        unpickler = _Unpickler(io.BytesIO(_read(archive, pickles[0])), storage, weights_only)
         try:
             return unpickler.load()
         except (EOFError, IndexError, AttributeError, TypeError, ValueError) as error:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from flambeau.base.devices import Device
 from flambeau.base.dtypes import dtype
 from flambeau.engine import stream
+from flambeau.io.safe_types import is_functional
 from flambeau.io.storage_types import STORAGE_NAMES
 from flambeau.nn.parameter import Parameter
 from flambeau.tensor import Size, Tensor
@@ -105,6 +106,13 @@ class _Pickler(_PythonPickler):
         """Dtypes are names; everything else as usual."""
         if isinstance(obj, dtype):
             super().save(_name("torch", obj.name), save_persistent_id)
+            return
+        if isinstance(obj, type) and obj.__module__.startswith(("flambeau.nn.", "flambeau.optim.")):
+            own = "torch" + obj.__module__.removeprefix("flambeau")
+            super().save(_name(own, obj.__qualname__), save_persistent_id)
+            return
+        if callable(obj) and is_functional(obj):
+            super().save(_name("torch.nn.functional", obj.__name__), save_persistent_id)
             return
         if isinstance(obj, (Tensor, Size, Device)) and id(obj) not in self.memo:
             function, arguments = self.reducer_override(obj)

@@ -34,14 +34,14 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     return result_tuple("geqrf", ("a", "tau"), (factor, tau))
 
 
-def _reflector(A: Any, number: int) -> Any:  # noqa: N803 - torch's name
+def _reflector(A: Any, number: int) -> Any:
     """A column as a reflection's direction: zeros, a one, then what is below the diagonal."""
     places = arange(A.shape[-2])
     below = t.where(places > number, A[..., number], 0)
     return below + (places == number).to(A.dtype)
 
 
-def _checked(name: str, A: Any, tau: Any) -> None:  # noqa: N803 - torch's name
+def _checked(name: str, A: Any, tau: Any) -> None:
     if A.dim() < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if A.shape[-2] < A.shape[-1]:
@@ -58,12 +58,10 @@ def _checked(name: str, A: Any, tau: Any) -> None:  # noqa: N803 - torch's name
             f"to {tau.dim()} and input.ndim is equal to {A.dim()}"
         )
     if A.dtype != tau.dtype:
-        raise RuntimeError(
-            f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}"
-        )
+        raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
 
 
-def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:  # noqa: N803
+def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     """The first columns of the product of the reflections I - tau v v^T, v below A's diagonal."""
     _checked("torch.linalg.householder_product", A, tau)
     rows, columns = A.shape[-2:]

@@ -6,7 +6,7 @@ Not here  registration (module.py), initial values (init.py)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from flambeau.base.errors import helped
 from flambeau.gradients import members
@@ -94,7 +94,76 @@ class Buffer(Tensor):
         return made
 
 
-class UninitializedParameter(Parameter):
-    """A parameter whose shape is not known yet."""
+_NO_SHAPE: Final = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+    "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+    "Call `forward` to initialize the parameters before accessing their attributes."
+)
+
+
+class _Uninitialized(Tensor):
+    """A tensor of a module whose shape is not known yet."""
 
     __slots__ = ()
+    becomes: ClassVar[Any] = None
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Give it a shape, and memory with undefined contents; it becomes an ordinary one."""
+        from flambeau.nn import names as torch
+
+        own: Any = self
+        own.data = torch.empty(tuple(shape), dtype=dtype or self._layout.dtype, device=device)
+        own.__class__ = self.becomes
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        """Raises: there is none yet."""
+        raise RuntimeError(_NO_SHAPE)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose shape is not known yet: materialize(shape) gives it one."""
+
+    __slots__ = ()
+    becomes = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        from flambeau.nn import names as torch
+
+        made = cls._from_tensor(torch.empty(0, device=device, dtype=dtype))
+        if requires_grad:
+            members.set_requires_grad(made, True)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, dtype=self._layout.dtype)
+        return memo[id(self)]
+
+
+class UninitializedBuffer(_Uninitialized):
+    """A buffer whose shape is not known yet: materialize(shape) gives it one."""
+
+    __slots__ = ()
+    becomes = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+        persistent: bool = True,
+    ) -> Any:  # fmt: skip
+        from flambeau.nn import names as torch
+
+        return empty_like_class(cls, torch.empty(0, device=device, dtype=dtype))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(dtype=self._layout.dtype)
+        return memo[id(self)]
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, _Uninitialized)

@@ -17,7 +17,7 @@ _FILES = {
     "Optimizer": "optimizer", "RAdam": "radam", "RMSprop": "rmsprop", "Rprop": "rprop",
     "SGD": "sgd",
 }  # fmt: skip
-_MODULES = (*sorted(set(_FILES.values())), "lr_scheduler")
+_MODULES = (*sorted(set(_FILES.values())), "lr_scheduler", "swa_utils")
 
 
 def __getattr__(name: str) -> Any:

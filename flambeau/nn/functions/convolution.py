@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from flambeau.nn.functions.windows import out_size, overlap_added, windows
-from flambeau.nn.modules.sizes import repeated
+from flambeau.nn.modules.utils import repeated
 from flambeau.tensor import functions as t
 
 

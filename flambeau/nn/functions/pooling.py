@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flambeau.nn.modules.sizes import repeated
+from flambeau.nn.modules.utils import repeated
 from flambeau.tensor import functions as t
 
 

@@ -64,11 +64,18 @@ FILES: dict[str, tuple[str, ...]] = {
     "distance": ("CosineSimilarity", "PairwiseDistance"),
     "pixelshuffle": ("PixelShuffle", "PixelUnshuffle"),
     "channelshuffle": ("ChannelShuffle",),
+    "lazy": (
+        "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d",
+        "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+        "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear",
+    ),
 }  # fmt: skip
 WHERE = {name: file for file, names in FILES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name in FILES or name == "utils":
+        return import_module(f"flambeau.nn.modules.{name}")
     file = WHERE.get(name)
     if file is None:
         raise missing_name(__name__, name, WHERE)

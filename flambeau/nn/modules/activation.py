@@ -1,7 +1,7 @@
 """Activations as modules; every one is its function with settings.
 
 Keeps     torch's settings, defaults and repr.
-Touches   nn.functional.
+Touches   nn.functional; attention.py, whose layer torch has under this path.
 Not here  the formulas (ops.elementwise, ops.rows)."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.nn import functional as F
+from flambeau.nn.modules.attention import MultiheadAttention as MultiheadAttention
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.tensor import functions as t

@@ -26,6 +26,7 @@ class MultiheadAttention(Module):
     (torch.Size([3, 2, 8]), torch.Size([2, 3, 3]))
     """
 
+    __module__ = "flambeau.nn.modules.activation"  # torch's path, which files name
     __constants__ = ["batch_first"]
 
     def __init__(

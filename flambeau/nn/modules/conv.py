@@ -12,7 +12,7 @@ from typing import Any
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
-from flambeau.nn.modules.sizes import repeated, reversed_twice
+from flambeau.nn.modules.utils import repeated, reversed_twice
 from flambeau.nn.parameter import Parameter
 from flambeau.tensor import creation
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau.nn import functional as F
 from flambeau.nn.modules.module import Module
-from flambeau.nn.modules.sizes import repeated
+from flambeau.nn.modules.utils import repeated
 
 
 class _MaxPool(Module):

@@ -1,30 +1,26 @@
-"""torch.nn.parallel: DataParallel, which has one device to run on here.
+"""torch.nn.parallel: modules that would be run on several devices or by several processes.
 
-Keeps     the wrapped module is `module`, so that state dicts have torch's keys.
-Touches   nn.modules.
-Not here  several processes (distributed)."""
+Keeps     names are found when used.
+Touches   the files beside it, lazily.
+Not here  any logic."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-from flambeau.base.missing import module_getattr
-from flambeau.nn.modules.module import Module
+from flambeau.base.missing import missing_name
+
+_WHERE = {"DataParallel": "data_parallel", "DistributedDataParallel": "distributed"}
 
 
-class DataParallel(Module):
-    """Runs a module; without GPUs, as torch does, on the inputs as they are."""
-
-    def __init__(
-        self, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0
-    ) -> None:
-        super().__init__()
-        self.module = module
-        self.dim = dim
-        self.device_ids: list[Any] = []
-
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        return self.module(*inputs, **kwargs)
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise missing_name(__name__, name, __dir__())
+    found = getattr(import_module(f"flambeau.nn.parallel.{_WHERE[name]}"), name)
+    globals()[name] = found
+    return found
 
 
-__getattr__ = module_getattr(__name__)
+def __dir__() -> list[str]:
+    return sorted(_WHERE)

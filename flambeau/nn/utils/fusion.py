@@ -65,7 +65,9 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """A linear layer that does the work of the batch norm behind it, too."""
     made = _checked(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1"
+        )
     made.weight, made.bias = fuse_linear_bn_weights(
         made.weight, made.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
     )

@@ -62,11 +62,11 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, X: Any) -> Any:  # noqa: N803 - torch's name
+    def forward(self, X: Any) -> Any:
         rows, columns = X.shape[-2:]
         wide = rows < columns
         if wide:
-            X, rows, columns = X.mT, columns, rows  # noqa: N806
+            X, rows, columns = X.mT, columns, rows
         if self.orthogonal_map is _OrthMaps.householder:
             below = X.tril(diagonal=-1)
             tau = 2.0 / (1.0 + (below * below).sum(dim=-2))
@@ -92,7 +92,7 @@ class _Orthogonal(Module):
             made = solve(t.add(unit, skew, alpha=-0.5), t.add(unit, skew, alpha=0.5))
         return made[..., :columns] if rows != columns else made
 
-    def right_inverse(self, Q: Any) -> Any:  # noqa: N803 - torch's name
+    def right_inverse(self, Q: Any) -> Any:
         """A free matrix that gives Q, or the nearest orthogonal one to it."""
         with no_grad():
             if Q.shape != self.shape:
@@ -147,8 +147,7 @@ def orthogonal(
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.ndim < 2:
         raise ValueError(
-            "Expected a matrix or batch of matrices. "
-            f"Got a tensor of {weight.ndim} dimensions."
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
         )
     if orthogonal_map is None:
         plain = weight.shape[-2] == weight.shape[-1] or weight.is_complex()

@@ -323,9 +323,7 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     return len(chains) > 0 if tensor_name is None else tensor_name in chains
 
 
-def remove_parametrizations(
-    module: Any, tensor_name: str, leave_parametrized: bool = True
-) -> Any:
+def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
     """Make a tensor an ordinary one again: with its present value, or (leave_parametrized=False)
     with the original's; returns the module."""
     if not is_parametrized(module, tensor_name):

@@ -82,9 +82,7 @@ class SpectralNorm:
         made = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
-            raise ValueError(
-                f"`SpectralNorm` cannot be applied as parameter `{name}` is None"
-            )
+            raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         with no_grad():
             rows, columns = as_matrix(weight, dim).shape
             u = normalize(weight.new_empty(rows).normal_(0, 1), dim=0, eps=eps)

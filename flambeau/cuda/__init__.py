@@ -104,4 +104,12 @@ def device(device: Any) -> Iterator[None]:
     yield
 
 
-__getattr__ = module_getattr(__name__)
+_missing = module_getattr(__name__, ("amp",))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        from importlib import import_module
+
+        return import_module("flambeau.cuda.amp")
+    return _missing(name)

@@ -1,0 +1,23 @@
+"""torch.serialization: the names by which programs reach save, load and the list of safe types.
+
+Keeps     only where things are.
+Touches   io.
+Not here  any logic."""
+
+from __future__ import annotations
+
+from flambeau.base.missing import module_getattr
+from flambeau.io.reading import load
+from flambeau.io.safe_types import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
+from flambeau.io.writing import save
+
+__all__ = [
+    "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
+]  # fmt: skip
+
+__getattr__ = module_getattr(__name__)

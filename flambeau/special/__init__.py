@@ -1,0 +1,30 @@
+"""torch.special: special functions, by the names that torch has for them there.
+
+Keeps     an operator's function is the operator's.
+Touches   tensor.functions, lazily.
+Not here  any logic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base.missing import missing_name
+
+_PREFIX = "special."
+
+
+def __getattr__(name: str) -> Any:
+    from flambeau.tensor import functions
+
+    found = None if name.startswith("__") else functions.public(_PREFIX + name)
+    if found is None:
+        raise missing_name(__name__, name, __dir__())
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    from flambeau.tensor import functions
+
+    names = functions.public_names()
+    return sorted(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
