@@ -15,7 +15,7 @@ from typing import Any
 from flambeau.base.missing import missing_name
 
 _FILES: dict[str, tuple[str, ...]] = {
-    "continuous": ("Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "Uniform"),
+    "continuous": ("Cauchy", "Gumbel", "Laplace", "StudentT", "Uniform"),
     "counts": ("Binomial", "Geometric", "NegativeBinomial", "Poisson"),
     "discrete": (
         "Bernoulli", "Categorical", "Multinomial", "OneHotCategorical",
@@ -25,9 +25,10 @@ _FILES: dict[str, tuple[str, ...]] = {
     "gamma": (
         "Beta", "Chi2", "Dirichlet", "Exponential", "FisherSnedecor", "Gamma", "InverseGamma",
     ),
+    "half": ("HalfCauchy", "HalfNormal"),
     "kl": ("kl_divergence", "register_kl"),
     "multivariate_normal": ("MultivariateNormal",),
-    "normal": ("HalfNormal", "LogNormal", "LogisticNormal", "Normal"),
+    "normal": ("LogNormal", "LogisticNormal", "Normal"),
     "powers": ("Kumaraswamy", "Pareto", "Weibull"),
     "relaxed": ("RelaxedBernoulli", "RelaxedOneHotCategorical"),
     "constraint_registry": ("biject_to", "transform_to"),
@@ -51,7 +52,7 @@ _TORCH_FILES: dict[str, str] = {
     "bernoulli": "discrete", "beta": "gamma", "binomial": "counts", "categorical": "discrete",
     "cauchy": "continuous", "chi2": "gamma", "dirichlet": "gamma", "exp_family": "distribution",
     "exponential": "gamma", "fishersnedecor": "gamma", "geometric": "counts",
-    "gumbel": "continuous", "half_cauchy": "continuous", "half_normal": "normal",
+    "gumbel": "continuous", "half_cauchy": "half", "half_normal": "half",
     "independent": "transformed_distribution", "inverse_gamma": "gamma",
     "kumaraswamy": "powers", "laplace": "continuous", "log_normal": "normal",
     "logistic_normal": "normal", "mixture_same_family": "transformed_distribution",

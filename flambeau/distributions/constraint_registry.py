@@ -57,21 +57,32 @@ def _both(*kinds: Any) -> Callable[[Any], Any]:
     return register
 
 
+def _register_joined(onto: ConstraintRegistry) -> None:
+    """Constraints made of others: the map is made of the others' maps in the same registry."""
+
+    @onto.register(constraints.independent)
+    def _independent(constraint: Any) -> Any:
+        base = onto(constraint.base_constraint)
+        return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
+
+    @onto.register(constraints.cat)
+    def _cat(constraint: Any) -> Any:
+        parts = [onto(each) for each in constraint.cseq]
+        return vector_transforms.CatTransform(parts, constraint.dim, constraint.lengths)
+
+    @onto.register(constraints.stack)
+    def _stack(constraint: Any) -> Any:
+        parts = [onto(each) for each in constraint.cseq]
+        return vector_transforms.StackTransform(parts, constraint.dim)
+
+
+_register_joined(biject_to)
+_register_joined(transform_to)
+
+
 @_both(constraints.real)
 def _identity(constraint: Any) -> Any:
     return transforms.identity_transform
-
-
-@biject_to.register(constraints.independent)
-def _biject_independent(constraint: Any) -> Any:
-    base = biject_to(constraint.base_constraint)
-    return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
-
-
-@transform_to.register(constraints.independent)
-def _transform_independent(constraint: Any) -> Any:
-    base = transform_to(constraint.base_constraint)
-    return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
 
 
 @_both(constraints.greater_than, constraints.greater_than_eq)
@@ -118,27 +129,3 @@ def _positive_definite(constraint: Any) -> Any:
 @_both(constraints.corr_cholesky)
 def _corr_cholesky(constraint: Any) -> Any:
     return vector_transforms.CorrCholeskyTransform()
-
-
-@biject_to.register(constraints.cat)
-def _biject_cat(constraint: Any) -> Any:
-    parts = [biject_to(each) for each in constraint.cseq]
-    return vector_transforms.CatTransform(parts, constraint.dim, constraint.lengths)
-
-
-@transform_to.register(constraints.cat)
-def _transform_cat(constraint: Any) -> Any:
-    parts = [transform_to(each) for each in constraint.cseq]
-    return vector_transforms.CatTransform(parts, constraint.dim, constraint.lengths)
-
-
-@biject_to.register(constraints.stack)
-def _biject_stack(constraint: Any) -> Any:
-    parts = [biject_to(each) for each in constraint.cseq]
-    return vector_transforms.StackTransform(parts, constraint.dim)
-
-
-@transform_to.register(constraints.stack)
-def _transform_stack(constraint: Any) -> Any:
-    parts = [transform_to(each) for each in constraint.cseq]
-    return vector_transforms.StackTransform(parts, constraint.dim)

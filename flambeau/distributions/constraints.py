@@ -204,14 +204,6 @@ class _IntegerInterval(_Bounded):
         return (value % 1 == 0) & inside
 
 
-class _IntegerLessThan(_Bounded):
-    is_discrete = True
-    names = ("upper_bound",)
-
-    def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value <= self.upper_bound)
-
-
 class _IntegerGreaterThan(_Bounded):
     is_discrete = True
     names = ("lower_bound",)

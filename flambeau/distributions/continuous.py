@@ -2,7 +2,7 @@
 
 Keeps     draws are torch's for the same seed.
 Touches   distribution, transformed_distribution, random.
-Not here  normal variables (normal.py), gamma variables (gamma.py)."""
+Not here  normal variables (normal.py), gamma variables (gamma.py), absolute values (half.py)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from typing import Any
 
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.element_transforms import (
-    AbsTransform,
-    AffineTransform,
-    ExpTransform,
-)
+from flambeau.distributions.element_transforms import AffineTransform, ExpTransform
 from flambeau.distributions.gamma import Chi2
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import Transform
@@ -24,18 +20,13 @@ from flambeau.distributions.utils import (
     euler_constant,
     standard_normal,
     uniform_draws,
-)
+)  # fmt: skip
 from flambeau.random import tensors
-from flambeau.tensor import Size, Tensor
+from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 from flambeau.tensor.public import queries
 
-__all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "Uniform"]
-
-
-def _batch(value: Tensor, *given: Any) -> Size:
-    """The batch's shape: none where only numbers were given."""
-    return value.shape if any(isinstance(each, Tensor) for each in given) else Size()
+__all__ = ["Cauchy", "Gumbel", "Laplace", "StudentT", "Uniform"]
 
 
 class Uniform(Distribution):
@@ -45,7 +36,7 @@ class Uniform(Distribution):
 
     def __init__(self, low: Any, high: Any, validate_args: Any = None) -> None:
         self.low, self.high = broadcast_all(low, high)
-        super().__init__(_batch(self.low, low, high), validate_args=validate_args)
+        super().__init__(self.low.shape, validate_args=validate_args)
 
     @property
     def arg_constraints(self) -> dict[str, Any]:
@@ -110,12 +101,7 @@ class _LocationScale(Distribution):
 
     def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(_batch(self.loc, loc, scale), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        if type(self).__init__ is _LocationScale.__init__:
-            _instance = _instance or type(self).__new__(type(self))
-        return self._expanded(_LocationScale, batch_shape, _instance, "loc", "scale")
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mode(self) -> Tensor:
@@ -124,6 +110,9 @@ class _LocationScale(Distribution):
 
 class Laplace(_LocationScale):
     """Two exponential tails around a location."""
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return self._expanded(Laplace, batch_shape, _instance, "loc", "scale")
 
     @property
     def mean(self) -> Tensor:
@@ -165,6 +154,9 @@ class Laplace(_LocationScale):
 class Cauchy(_LocationScale):
     """Ratio of two normal variables, moved and scaled."""
 
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return self._expanded(Cauchy, batch_shape, _instance, "loc", "scale")
+
     @property
     def mean(self) -> Tensor:
         return t.full(tuple(self._extended_shape()), math.nan, dtype=self.loc.dtype)
@@ -194,57 +186,6 @@ class Cauchy(_LocationScale):
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
-
-
-class HalfCauchy(TransformedDistribution):
-    """Absolute value of a Cauchy variable around 0."""
-
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-    base_dist: Cauchy
-
-    def __init__(self, scale: Any, validate_args: Any = None) -> None:
-        base = Cauchy(0, scale, validate_args=False)
-        super().__init__(base, AbsTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(HalfCauchy, _instance)
-        return super().expand(batch_shape, _instance=made)
-
-    @property
-    def scale(self) -> Tensor:
-        """Scale."""
-        return self.base_dist.scale
-
-    @property
-    def mean(self) -> Tensor:
-        return t.full(tuple(self._extended_shape()), math.inf, dtype=self.scale.dtype)
-
-    @property
-    def mode(self) -> Tensor:
-        return t.zeros_like(self.scale)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
-
-    def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        found = self.base_dist.log_prob(value) + math.log(2)
-        return t.where(value >= 0, found, -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, prob: Tensor) -> Tensor:
-        return self.base_dist.icdf((prob + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)
 
 
 class Gumbel(TransformedDistribution):
@@ -316,9 +257,8 @@ class StudentT(Distribution):
         super().__init__(self.df.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._expanded(StudentT, batch_shape, _instance, "df", "loc", "scale")
-        made._chi2 = self._chi2.expand(batch_shape)
-        return made
+        names = ("df", "loc", "scale", "_chi2")
+        return self._expanded(StudentT, batch_shape, _instance, *names)
 
     @property
     def mean(self) -> Tensor:

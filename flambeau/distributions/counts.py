@@ -10,13 +10,9 @@ from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributions import constraints
-from flambeau.distributions.discrete import ONE_OF_TWO, _Chances
+from flambeau.distributions.discrete import Chances, given_one
 from flambeau.distributions.distribution import ExponentialFamily
-from flambeau.distributions.utils import (
-    binary_cross_entropy,
-    broadcast_all,
-    lazy_property,
-)
+from flambeau.distributions.utils import binary_cross_entropy, broadcast_all, lazy_property
 from flambeau.random import sampled_tensors, tensors
 from flambeau.tensor import Size, Tensor
 from flambeau.tensor import functions as t
@@ -30,23 +26,16 @@ def _clamp_by_zero(x: Tensor) -> Tensor:
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
 
-class _Counted(_Chances):
+class _Counted(Chances):
     """Distributions of a total count and a chance."""
 
     def _take_two(self, total_count: Any, probs: Any, logits: Any) -> Size:
-        if (probs is None) == (logits is None):
-            raise ValueError(ONE_OF_TWO)
-        name, given = ("probs", probs) if logits is None else ("logits", logits)
+        name, given = given_one(probs, logits)
         self.total_count, value = broadcast_all(total_count, given)
         self.total_count = self.total_count.type_as(value)
         setattr(self, name, value)
-        self._is_by_probs = logits is None
-        return self._param.shape
-
-    def _expand_two(self, cls: Any, batch_shape: Any, _instance: Any) -> Any:
-        made = self._get_checked_instance(cls, _instance)
-        made._is_by_probs = self._is_by_probs
-        return self._expanded(cls, batch_shape, made, "total_count", "probs", "logits")
+        self._is_by_probs = name == "probs"
+        return value.shape
 
 
 class Binomial(_Counted):
@@ -66,7 +55,7 @@ class Binomial(_Counted):
         super().__init__(shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_two(Binomial, batch_shape, _instance)
+        return self._expand_chances(Binomial, batch_shape, _instance, "total_count")
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -115,12 +104,10 @@ class Binomial(_Counted):
             raise NotImplementedError(
                 "Inhomogeneous total count not supported by `enumerate_support`."
             )
-        values = t.arange(1 + total, dtype=self._param.dtype)
-        values = values.reshape((-1,) + (1,) * len(self._batch_shape))
-        return t.expand(values, (-1, *self._batch_shape)) if expand else values
+        return self._enumerated(t.arange(1 + total, dtype=self._param.dtype), expand)
 
 
-class Geometric(_Chances):
+class Geometric(Chances):
     """Failures before the first success."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -138,9 +125,7 @@ class Geometric(_Chances):
                 )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Geometric, _instance)
-        made._is_by_probs = self._is_by_probs
-        return self._expanded(Geometric, batch_shape, made, "probs", "logits")
+        return self._expand_chances(Geometric, batch_shape, _instance)
 
     @property
     def mean(self) -> Tensor:
@@ -190,7 +175,7 @@ class NegativeBinomial(_Counted):
         super().__init__(shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expand_two(NegativeBinomial, batch_shape, _instance)
+        return self._expand_chances(NegativeBinomial, batch_shape, _instance, "total_count")
 
     @property
     def mean(self) -> Tensor:
@@ -234,8 +219,7 @@ class Poisson(ExponentialFamily):
 
     def __init__(self, rate: Any, validate_args: Any = None) -> None:
         (self.rate,) = broadcast_all(rate)
-        shape = self.rate.shape if isinstance(rate, Tensor) else Size()
-        super().__init__(shape, validate_args=validate_args)
+        super().__init__(self.rate.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         return self._expanded(Poisson, batch_shape, _instance, "rate")

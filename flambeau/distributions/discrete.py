@@ -30,22 +30,30 @@ __all__ = [
     "OneHotCategoricalStraightThrough",
 ]  # fmt: skip
 
-ONE_OF_TWO = "Either `probs` or `logits` must be specified, but not both."
+
+def given_one(probs: Any, logits: Any) -> tuple[str, Any]:
+    """Which of the two was given, and its value."""
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    return ("probs", probs) if logits is None else ("logits", logits)
 
 
-class _Chances(Distribution):
+class Chances(Distribution):
     """Distributions of one chance an element, given as probabilities or log odds."""
 
     def _take(self, probs: Any, logits: Any) -> Size:
         """Keep the one given; the batch's shape."""
-        if (probs is None) == (logits is None):
-            raise ValueError(ONE_OF_TWO)
-        given = probs if logits is None else logits
-        name = "probs" if logits is None else "logits"
+        name, given = given_one(probs, logits)
         (value,) = broadcast_all(given)
         setattr(self, name, value)
-        self._is_by_probs = logits is None
-        return value.shape if isinstance(given, Tensor) else Size()
+        self._is_by_probs = name == "probs"
+        return value.shape
+
+    def _expand_chances(
+        self, cls: Any, batch_shape: Any, _instance: Any, *names: str, kept: tuple[str, ...] = ()
+    ) -> Any:
+        names, kept = ("probs", "logits", *names), ("_is_by_probs", *kept)
+        return self._expanded(cls, batch_shape, _instance, *names, kept=kept)
 
     @property
     def _param(self) -> Tensor:
@@ -67,7 +75,7 @@ class _Chances(Distribution):
         return self._param.shape
 
 
-class Bernoulli(_Chances, ExponentialFamily):
+class Bernoulli(Chances, ExponentialFamily):
     """1 with a chance, else 0."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -79,9 +87,7 @@ class Bernoulli(_Chances, ExponentialFamily):
         super().__init__(self._take(probs, logits), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Bernoulli, _instance)
-        made._is_by_probs = self._is_by_probs
-        return self._expanded(Bernoulli, batch_shape, made, "probs", "logits")
+        return self._expand_chances(Bernoulli, batch_shape, _instance)
 
     @property
     def mean(self) -> Tensor:
@@ -111,9 +117,7 @@ class Bernoulli(_Chances, ExponentialFamily):
         return binary_cross_entropy(self.logits, self.probs)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = t.arange(2, dtype=self._param.dtype)
-        values = values.reshape((-1,) + (1,) * len(self._batch_shape))
-        return t.expand(values, (-1, *self._batch_shape)) if expand else values
+        return self._enumerated(t.arange(2, dtype=self._param.dtype), expand)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -134,32 +138,20 @@ class Categorical(Distribution):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError(ONE_OF_TWO)
-        if probs is not None:
-            if probs.ndim < 1:
-                raise ValueError("`probs` parameter must be at least one-dimensional.")
+        name, given = given_one(probs, logits)
+        if given.ndim < 1:
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        self._is_by_probs = name == "probs"
+        if self._is_by_probs:
             self.probs = probs / probs.sum(-1, keepdim=True)
         else:
-            if logits.ndim < 1:
-                raise ValueError("`logits` parameter must be at least one-dimensional.")
             self.logits = logits - t.logsumexp(logits, -1, True)
-        self._is_by_probs = probs is not None
         self._num_events = self._param.shape[-1]
-        shape = self._param.shape[:-1] if self._param.ndim > 1 else Size()
-        super().__init__(shape, validate_args=validate_args)
+        super().__init__(self._param.shape[:-1], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Categorical, _instance)
-        shape = Size(batch_shape)
-        for name in ("probs", "logits"):
-            if name in self.__dict__:
-                setattr(made, name, t.expand(self.__dict__[name], (*shape, self._num_events)))
-        made._is_by_probs = self._is_by_probs
-        made._num_events = self._num_events
-        super(Categorical, made).__init__(shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        kept = ("_is_by_probs", "_num_events")
+        return self._expanded(Categorical, batch_shape, _instance, "probs", "logits", kept=kept)
 
     @property
     def _param(self) -> Tensor:
@@ -215,30 +207,18 @@ class Categorical(Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = t.arange(self._num_events).reshape((-1,) + (1,) * len(self._batch_shape))
-        return t.expand(values, (-1, *self._batch_shape)) if expand else values
+        return self._enumerated(t.arange(self._num_events), expand)
 
 
-class OneHotCategorical(Distribution):
-    """The one-hot vector of one of the categories in the last dim."""
+class OverCategories(Distribution):
+    """Distributions of vectors over the categories in the last dim."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.one_hot
-    has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
+    def __init__(self, probs: Any, logits: Any, validate_args: Any) -> None:
         self._categorical = Categorical(probs, logits)
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(OneHotCategorical, _instance)
-        made._categorical = self._categorical.expand(batch_shape)
-        super(OneHotCategorical, made).__init__(
-            Size(batch_shape), self.event_shape, validate_args=False
-        )
-        made._validate_args = self._validate_args
-        return made
 
     @property
     def _param(self) -> Tensor:
@@ -258,6 +238,19 @@ class OneHotCategorical(Distribution):
     def param_shape(self) -> Size:
         """Shape of what was given."""
         return self._categorical.param_shape
+
+
+class OneHotCategorical(OverCategories):
+    """The one-hot vector of one of the categories in the last dim."""
+
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
+        super().__init__(probs, logits, validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return self._expanded(OneHotCategorical, batch_shape, _instance, "_categorical")
 
     @property
     def mean(self) -> Tensor:
@@ -302,10 +295,9 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return samples + (probs - probs.detach())
 
 
-class Multinomial(Distribution):
+class Multinomial(OverCategories):
     """How often each category came in `total_count` draws."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int
 
     def __init__(
@@ -314,37 +306,16 @@ class Multinomial(Distribution):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs=probs, logits=logits)
-        shape = self._categorical.param_shape
-        super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
+        super().__init__(probs, logits, validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Multinomial, _instance)
-        made._categorical = self._categorical.expand(batch_shape)
-        made.total_count = self.total_count
-        super(Multinomial, made).__init__(Size(batch_shape), self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        kept = ("total_count",)
+        return self._expanded(Multinomial, batch_shape, _instance, "_categorical", kept=kept)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
         """Counts that sum to the total."""
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Size:
-        """Shape of what was given."""
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Tensor:

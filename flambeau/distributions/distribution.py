@@ -197,18 +197,33 @@ class Distribution:
             )
         return type(self).__new__(type(self)) if _instance is None else _instance
 
-    def _expanded(self, cls: Any, batch_shape: Any, _instance: Any, *names: str) -> Any:
-        """A copy whose parameters, where it has them, are expanded to a batch."""
+    def _expanded(
+        self, cls: Any, batch_shape: Any, _instance: Any, *names: str, kept: tuple[str, ...] = ()
+    ) -> Any:
+        """A copy of a larger batch: `names` are the parameters and inner distributions that follow
+        the batch, where it has them, `kept` is taken over as it is."""
         made = self._get_checked_instance(cls, _instance)
-        shape = tuple(batch_shape)
+        shape = Size(batch_shape)
+        for name in kept:
+            setattr(made, name, self.__dict__[name])
         for name in names:
             if name in self.__dict__:
                 value = self.__dict__[name]
-                setattr(made, name, functions.expand(value, shape))
-        parent: Any = super(cls, made)
-        parent.__init__(Size(shape), self._event_shape, validate_args=False)
+                if isinstance(value, Distribution):
+                    wider = value.expand(shape)
+                else:
+                    wider = functions.expand(
+                        value, (*shape, *value.shape[len(self._batch_shape) :])
+                    )
+                setattr(made, name, wider)
+        Distribution.__init__(made, shape, self._event_shape, validate_args=False)
         made._validate_args = self._validate_args
         return made
+
+    def _enumerated(self, values: Tensor, expand: bool) -> Tensor:
+        """Values along a new first dim before the batch's, expanded over them on demand."""
+        values = values.reshape((-1,) + (1,) * len(self._batch_shape))
+        return functions.expand(values, (-1, *self._batch_shape)) if expand else values
 
     def __repr__(self) -> str:
         shown = []

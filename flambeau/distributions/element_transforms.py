@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Same(Transform):
+class WithoutParameters(Transform):
     """Maps that have no parameters: all of a class are equal."""
 
     domain: Any = constraints.real
@@ -35,7 +35,7 @@ class _Same(Transform):
     __hash__ = object.__hash__
 
 
-class ExpTransform(_Same):
+class ExpTransform(WithoutParameters):
     """y = exp(x)."""
 
     codomain = constraints.positive
@@ -92,7 +92,7 @@ class PowerTransform(Transform):
         return self.forward_shape(shape)
 
 
-class SigmoidTransform(_Same):
+class SigmoidTransform(WithoutParameters):
     """y = 1 / (1 + exp(-x)), kept off 0 and 1."""
 
     codomain = constraints.unit_interval
@@ -111,7 +111,7 @@ class SigmoidTransform(_Same):
         return -t.softplus(-x) - t.softplus(x)
 
 
-class SoftplusTransform(_Same):
+class SoftplusTransform(WithoutParameters):
     """y = log(1 + exp(x))."""
 
     codomain = constraints.positive
@@ -127,7 +127,7 @@ class SoftplusTransform(_Same):
         return -t.softplus(-x)
 
 
-class TanhTransform(_Same):
+class TanhTransform(WithoutParameters):
     """y = tanh(x)."""
 
     codomain = constraints.interval(-1.0, 1.0)
@@ -143,7 +143,7 @@ class TanhTransform(_Same):
         return 2.0 * (math.log(2.0) - x - t.softplus(-2.0 * x))
 
 
-class AbsTransform(_Same):
+class AbsTransform(WithoutParameters):
     """y = |x|."""
 
     codomain = constraints.positive

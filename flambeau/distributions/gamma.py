@@ -2,7 +2,7 @@
 
 Keeps     draws are torch's for the same seed.
 Touches   distribution, random (gamma and Dirichlet draws).
-Not here  Student's t (location_scale.py)."""
+Not here  Student's t (continuous.py)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flambeau.distributions.element_transforms import PowerTransform
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.utils import broadcast_all
 from flambeau.random import sampled_tensors, tensors
-from flambeau.tensor import Size, Tensor
+from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 from flambeau.tensor.public import queries
 
@@ -34,9 +34,7 @@ class Gamma(ExponentialFamily):
 
     def __init__(self, concentration: Any, rate: Any, validate_args: Any = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
-        has_tensor = isinstance(concentration, Tensor) or isinstance(rate, Tensor)
-        shape = self.concentration.shape if has_tensor else Size()
-        super().__init__(shape, validate_args=validate_args)
+        super().__init__(self.concentration.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         return self._expanded(Gamma, batch_shape, _instance, "concentration", "rate")
@@ -110,8 +108,7 @@ class Exponential(ExponentialFamily):
 
     def __init__(self, rate: Any, validate_args: Any = None) -> None:
         (self.rate,) = broadcast_all(rate)
-        shape = self.rate.shape if isinstance(rate, Tensor) else Size()
-        super().__init__(shape, validate_args=validate_args)
+        super().__init__(self.rate.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         return self._expanded(Exponential, batch_shape, _instance, "rate")
@@ -175,12 +172,7 @@ class Dirichlet(ExponentialFamily):
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Dirichlet, _instance)
-        shape = Size(batch_shape)
-        made.concentration = t.expand(self.concentration, (*shape, *self.event_shape))
-        super(Dirichlet, made).__init__(shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        return self._expanded(Dirichlet, batch_shape, _instance, "concentration")
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
@@ -236,11 +228,7 @@ class Beta(ExponentialFamily):
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Beta, _instance)
-        made._dirichlet = self._dirichlet.expand(batch_shape)
-        super(Beta, made).__init__(Size(batch_shape), validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        return self._expanded(Beta, batch_shape, _instance, "_dirichlet")
 
     @property
     def concentration1(self) -> Tensor:
@@ -336,14 +324,11 @@ class FisherSnedecor(Distribution):
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
-        has_tensor = isinstance(df1, Tensor) or isinstance(df2, Tensor)
-        super().__init__(self.df1.shape if has_tensor else Size(), validate_args=validate_args)
+        super().__init__(self.df1.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._expanded(FisherSnedecor, batch_shape, _instance, "df1", "df2")
-        made._gamma1 = self._gamma1.expand(batch_shape)
-        made._gamma2 = self._gamma2.expand(batch_shape)
-        return made
+        names = ("df1", "df2", "_gamma1", "_gamma2")
+        return self._expanded(FisherSnedecor, batch_shape, _instance, *names)
 
     @property
     def mean(self) -> Tensor:

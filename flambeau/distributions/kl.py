@@ -17,8 +17,9 @@ from flambeau.distributions.counts import Binomial, Geometric, Poisson
 from flambeau.distributions.discrete import Bernoulli, Categorical, OneHotCategorical
 from flambeau.distributions.distribution import Distribution, ExponentialFamily
 from flambeau.distributions.gamma import Beta, Dirichlet, Exponential, Gamma
-from flambeau.distributions.multivariate_normal import MultivariateNormal, _mahalanobis
-from flambeau.distributions.normal import HalfNormal, Normal
+from flambeau.distributions.half import HalfNormal
+from flambeau.distributions.multivariate_normal import MultivariateNormal, squared_distance
+from flambeau.distributions.normal import Normal
 from flambeau.distributions.powers import Pareto
 from flambeau.distributions.transformed_distribution import Independent, TransformedDistribution
 from flambeau.distributions.utils import euler_constant, sum_rightmost
@@ -244,7 +245,7 @@ def _multivariate_normal(p: Any, q: Any) -> Tensor:
     factor_q, factor_p = q.scale_tril, p.scale_tril
     solved = linalg.solve_triangular(factor_q, factor_p, upper=False)
     two = solved.pow(2).sum((-2, -1))
-    three = _mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc)
+    three = squared_distance(q._unbroadcasted_scale_tril, q.loc - p.loc)
     return one + 0.5 * (two + three - size)
 
 

@@ -24,7 +24,7 @@ def _times_vector(matrix: Tensor, vector: Tensor) -> Tensor:
     return t.matmul(matrix, t.unsqueeze(vector, -1)).squeeze(-1)
 
 
-def _mahalanobis(factor: Tensor, away: Tensor) -> Tensor:
+def squared_distance(factor: Tensor, away: Tensor) -> Tensor:
     """Squared distances in the metric of a covariance's lower factor."""
     from flambeau import linalg
 
@@ -100,17 +100,8 @@ class MultivariateNormal(Distribution):
         return _factor_of_precision(matrix)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(MultivariateNormal, _instance)
-        shape = Size(batch_shape)
-        made.loc = t.expand(self.loc, (*shape, *self.event_shape))
-        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        for name in ("covariance_matrix", "scale_tril", "precision_matrix"):
-            if name in self.__dict__:
-                wide = (*shape, *self.event_shape, *self.event_shape)
-                setattr(made, name, t.expand(self.__dict__[name], wide))
-        super(MultivariateNormal, made).__init__(shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        names, kept = self.arg_constraints, ("_unbroadcasted_scale_tril",)
+        return self._expanded(MultivariateNormal, batch_shape, _instance, *names, kept=kept)
 
     def _widened(self, matrix: Tensor) -> Tensor:
         wide = (*self._batch_shape, *self._event_shape, *self._event_shape)
@@ -157,7 +148,7 @@ class MultivariateNormal(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        distance = _mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
+        distance = squared_distance(self._unbroadcasted_scale_tril, value - self.loc)
         constant = self._event_shape[0] * math.log(2 * math.pi)
         return -0.5 * (constant + distance) - self._half_log_determinant()
 

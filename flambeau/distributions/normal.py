@@ -1,24 +1,26 @@
-"""Normal and its kin: Normal, LogNormal, HalfNormal, LogisticNormal.
+"""Normal and its kin: Normal, LogNormal, LogisticNormal.
 
 Keeps     draws are torch's for the same seed.
-Touches   distribution, transformed.
-Not here  several correlated normals (multivariate_normal.py)."""
+Touches   distribution, transformed_distribution, random.
+Not here  several correlated normals (multivariate_normal.py), absolute values (half.py)."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from flambeau.autograd.grad_mode import no_grad
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import ExponentialFamily
-from flambeau.distributions.element_transforms import AbsTransform, ExpTransform
+from flambeau.distributions.element_transforms import ExpTransform
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.utils import broadcast_all, standard_normal
 from flambeau.distributions.vector_transforms import StickBreakingTransform
-from flambeau.tensor import Size, Tensor
+from flambeau.random import tensors
+from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 
-__all__ = ["HalfNormal", "LogNormal", "LogisticNormal", "Normal"]
+__all__ = ["LogNormal", "LogisticNormal", "Normal"]
 
 LOG_ROOT_TWO_PI = math.log(math.sqrt(2 * math.pi))
 
@@ -37,9 +39,7 @@ class Normal(ExponentialFamily):
 
     def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
-        batch_shape = Size() if not isinstance(loc, Tensor) and not isinstance(scale, Tensor) \
-            else self.loc.shape  # fmt: skip
-        super().__init__(batch_shape, validate_args=validate_args)
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -61,9 +61,6 @@ class Normal(ExponentialFamily):
         return self._expanded(Normal, batch_shape, _instance, "loc", "scale")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        from flambeau.autograd.grad_mode import no_grad
-        from flambeau.random import tensors
-
         shape = tuple(self._extended_shape(sample_shape))
         with no_grad():
             return tensors.normal(t.expand(self.loc, shape), t.expand(self.scale, shape))
@@ -141,57 +138,6 @@ class LogNormal(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc
-
-
-class HalfNormal(TransformedDistribution):
-    """Absolute value of a normal variable of mean 0."""
-
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-    base_dist: Normal
-
-    def __init__(self, scale: Any, validate_args: Any = None) -> None:
-        base = Normal(0, scale, validate_args=False)
-        super().__init__(base, AbsTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(HalfNormal, _instance)
-        return super().expand(batch_shape, _instance=made)
-
-    @property
-    def scale(self) -> Tensor:
-        """Standard deviation of the variable whose absolute value this is."""
-        return self.base_dist.scale
-
-    @property
-    def mean(self) -> Tensor:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def mode(self) -> Tensor:
-        return t.zeros_like(self.scale)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale.pow(2) * (1 - 2 / math.pi)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        found = self.base_dist.log_prob(value) + math.log(2)
-        return t.where(value >= 0, found, -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, prob: Tensor) -> Tensor:
-        return self.base_dist.icdf((prob + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)
 
 
 class LogisticNormal(TransformedDistribution):

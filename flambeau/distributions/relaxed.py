@@ -10,12 +10,11 @@ import math
 from typing import Any
 
 from flambeau.distributions import constraints
-from flambeau.distributions.discrete import Categorical, _Chances
-from flambeau.distributions.distribution import Distribution
+from flambeau.distributions.discrete import Chances, OverCategories
 from flambeau.distributions.element_transforms import ExpTransform, SigmoidTransform
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.utils import broadcast_all, clamp_probs, uniform_draws
-from flambeau.tensor import Size, Tensor
+from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 
 __all__ = [
@@ -24,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class LogitRelaxedBernoulli(_Chances):
+class LogitRelaxedBernoulli(Chances):
     """Log odds of a relaxed bit."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -38,10 +37,8 @@ class LogitRelaxedBernoulli(_Chances):
         super().__init__(self._take(probs, logits), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(LogitRelaxedBernoulli, _instance)
-        made.temperature = self.temperature
-        made._is_by_probs = self._is_by_probs
-        return self._expanded(LogitRelaxedBernoulli, batch_shape, made, "probs", "logits")
+        kept = ("temperature",)
+        return self._expand_chances(LogitRelaxedBernoulli, batch_shape, _instance, kept=kept)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
@@ -55,18 +52,37 @@ class LogitRelaxedBernoulli(_Chances):
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         away = logits - value.mul(self.temperature)
-        scale = self.temperature.log() if isinstance(self.temperature, Tensor) else math.log(
-            self.temperature
-        )  # fmt: skip
+        is_tensor = isinstance(self.temperature, Tensor)
+        scale = self.temperature.log() if is_tensor else math.log(self.temperature)
         return scale + away - 2 * away.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    """The image of a relaxed variable, with the parameters of that variable."""
+
+    has_rsample = True
+
+    @property
+    def temperature(self) -> Any:
+        """How soft the relaxation is."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """Log odds, or logarithms of the probabilities."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Chances, or probabilities."""
+        return self.base_dist.probs
+
+
+class RelaxedBernoulli(_Relaxed):
     """A bit relaxed to the interval from 0 to 1."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-    has_rsample = True
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: Any = None
@@ -78,61 +94,22 @@ class RelaxedBernoulli(TransformedDistribution):
         made = self._get_checked_instance(RelaxedBernoulli, _instance)
         return super().expand(batch_shape, _instance=made)
 
-    @property
-    def temperature(self) -> Any:
-        """How soft the relaxation is."""
-        return self.base_dist.temperature
 
-    @property
-    def logits(self) -> Tensor:
-        """Log odds."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Chances."""
-        return self.base_dist.probs
-
-
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OverCategories):
     """Logarithm of a relaxed one-hot vector."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
     has_rsample = True
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: Any = None
     ) -> None:
-        self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        shape = self._categorical.param_shape
-        super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
+        super().__init__(probs, logits, validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(ExpRelaxedCategorical, _instance)
-        made.temperature = self.temperature
-        made._categorical = self._categorical.expand(batch_shape)
-        super(ExpRelaxedCategorical, made).__init__(
-            Size(batch_shape), self.event_shape, validate_args=False
-        )
-        made._validate_args = self._validate_args
-        return made
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def param_shape(self) -> Size:
-        """Shape of what was given."""
-        return self._categorical.param_shape
+        names, kept = ("_categorical",), ("temperature",)
+        return self._expanded(ExpRelaxedCategorical, batch_shape, _instance, *names, kept=kept)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
@@ -153,12 +130,11 @@ class ExpRelaxedCategorical(Distribution):
         return score + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """A one-hot vector relaxed to the simplex."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: Any = None
@@ -169,18 +145,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         made = self._get_checked_instance(RelaxedOneHotCategorical, _instance)
         return super().expand(batch_shape, _instance=made)
-
-    @property
-    def temperature(self) -> Any:
-        """How soft the relaxation is."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self.base_dist.probs

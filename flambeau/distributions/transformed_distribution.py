@@ -13,7 +13,7 @@ from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.transforms import ComposeTransform, Transform
 from flambeau.distributions.utils import sum_rightmost
-from flambeau.tensor import Size, Tensor
+from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 
 __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
@@ -58,16 +58,11 @@ class TransformedDistribution(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         made = self._get_checked_instance(TransformedDistribution, _instance)
-        made.transforms = self.transforms
         transform = ComposeTransform(self.transforms)
         shape = transform.inverse_shape(tuple(batch_shape) + tuple(self.event_shape))
         base_batch = tuple(shape)[: len(shape) - len(self.base_dist.event_shape)]
         made.base_dist = self.base_dist.expand(base_batch)
-        super(TransformedDistribution, made).__init__(
-            Size(batch_shape), self.event_shape, validate_args=False
-        )
-        made._validate_args = self._validate_args
-        return made
+        return self._expanded(TransformedDistribution, batch_shape, made, kept=("transforms",))
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
@@ -159,10 +154,8 @@ class Independent(Distribution):
         made = self._get_checked_instance(Independent, _instance)
         taken = tuple(self.event_shape)[: self.reinterpreted_batch_ndims]
         made.base_dist = self.base_dist.expand(tuple(batch_shape) + taken)
-        made.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        super(Independent, made).__init__(Size(batch_shape), self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        kept = ("reinterpreted_batch_ndims",)
+        return self._expanded(Independent, batch_shape, made, kept=kept)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

@@ -2,16 +2,17 @@
 
 Keeps     shapes as torch's; log determinants over the event's dims.
 Touches   transforms, constraints, tensor.
-Not here  transforms element by element (transforms.py)."""
+Not here  transforms element by element (element_transforms.py)."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from flambeau.distributions import constraints
-from flambeau.distributions.element_transforms import _Same
+from flambeau.distributions.element_transforms import WithoutParameters
 from flambeau.distributions.transforms import Transform
 from flambeau.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from flambeau.tensor import Size
@@ -79,7 +80,7 @@ class ReshapeTransform(Transform):
         return self._reshaped(shape, self.out_shape, self.in_shape)
 
 
-class SoftmaxTransform(_Same):
+class SoftmaxTransform(WithoutParameters):
     """exp(x), normalised along the last dim."""
 
     domain = constraints.real_vector
@@ -101,7 +102,7 @@ class SoftmaxTransform(_Same):
     inverse_shape = forward_shape
 
 
-class StickBreakingTransform(_Same):
+class StickBreakingTransform(WithoutParameters):
     """Shares of a stick broken piece by piece."""
 
     domain = constraints.real_vector
@@ -141,7 +142,7 @@ def _clipped_sigmoid(x: Any) -> Any:
     return t.clamp(t.sigmoid(x), facts.tiny, 1.0 - facts.eps)
 
 
-class LowerCholeskyTransform(_Same):
+class LowerCholeskyTransform(WithoutParameters):
     """Any matrix as a lower triangular one with a positive diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
@@ -159,7 +160,7 @@ def _diagonal_matrix(values: Any) -> Any:
     return t.diagonal_backward(values, (*values.shape, size), 0, -2, -1)
 
 
-class PositiveDefiniteTransform(_Same):
+class PositiveDefiniteTransform(WithoutParameters):
     """Any matrix as a positive definite one."""
 
     domain = constraints.independent(constraints.real, 2)
@@ -223,23 +224,67 @@ class CorrCholeskyTransform(Transform):
         return (*shape[:-2], side * (side - 1) // 2)
 
 
-class CatTransform(Transform):
+class _Joined(Transform):
+    """Maps of parts along a dim."""
+
+    def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int) -> None:
+        if not all(isinstance(each, Transform) for each in tseq):
+            raise AssertionError("All elements in tseq must be Transform instances")
+        super().__init__(cache_size=cache_size)
+        self.transforms = [each.with_cache(cache_size) for each in tseq]
+        self.dim = dim
+
+    def _parts(self, value: Any) -> list[Any]:
+        raise NotImplementedError
+
+    def _join(self, parts: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def _region(self, regions: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def _call(self, x: Any) -> Any:
+        pairs = zip(self.transforms, self._parts(x), strict=True)
+        return self._join([each(part) for each, part in pairs])
+
+    def _inverse(self, y: Any) -> Any:
+        pairs = zip(self.transforms, self._parts(y), strict=True)
+        return self._join([each.inv(part) for each, part in pairs])
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        triples = zip(self.transforms, self._parts(x), self._parts(y), strict=True)
+        found = [each.log_abs_det_jacobian(before, after) for each, before, after in triples]
+        return self._join(found)
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        """Whether all parts are."""
+        return all(each.bijective for each in self.transforms)
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        """The parts' domains."""
+        return self._region([each.domain for each in self.transforms])
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        """The parts' images."""
+        return self._region([each.codomain for each in self.transforms])
+
+
+class CatTransform(_Joined):
     """Maps of parts of given lengths along a dim."""
 
     def __init__(
         self, tseq: Sequence[Transform], dim: int = 0, lengths: Any = None, cache_size: int = 0
     ) -> None:
-        if not all(isinstance(each, Transform) for each in tseq):
-            raise AssertionError("All elements in tseq must be Transform instances")
-        super().__init__(cache_size=cache_size)
-        self.transforms = [each.with_cache(cache_size) for each in tseq]
+        super().__init__(tseq, dim, cache_size)
         self.lengths = list(lengths) if lengths is not None else [1] * len(self.transforms)
         if len(self.lengths) != len(self.transforms):
             raise AssertionError(
                 f"lengths and transforms must match in size, got {len(self.lengths)} and "
                 f"{len(self.transforms)}"
             )
-        self.dim = dim
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
@@ -247,92 +292,33 @@ class CatTransform(Transform):
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _parts(self, value: Any) -> list[Any]:
-        parts = []
-        start = 0
-        for length in self.lengths:
-            parts.append(t.narrow(value, self.dim, start, length))
-            start += length
-        return parts
+        ends = itertools.accumulate(self.lengths)
+        places = zip(ends, self.lengths, strict=True)
+        return [t.narrow(value, self.dim, end - length, length) for end, length in places]
 
-    def _call(self, x: Any) -> Any:
-        pairs = zip(self.transforms, self._parts(x), strict=True)
-        return t.cat([each(part) for each, part in pairs], self.dim)
+    def _join(self, parts: list[Any]) -> Any:
+        return t.cat(parts, self.dim)
 
-    def _inverse(self, y: Any) -> Any:
-        pairs = zip(self.transforms, self._parts(y), strict=True)
-        return t.cat([each.inv(part) for each, part in pairs], self.dim)
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        found = [
-            each.log_abs_det_jacobian(before, after)
-            for each, before, after in zip(
-                self.transforms, self._parts(x), self._parts(y), strict=True
-            )
-        ]
-        return t.cat(found, self.dim)
-
-    @property
-    def bijective(self) -> bool:  # type: ignore[override]
-        """Whether all parts are."""
-        return all(each.bijective for each in self.transforms)
-
-    @constraints.dependent_property
-    def domain(self) -> Any:
-        """The parts' domains."""
-        return constraints.cat([each.domain for each in self.transforms], self.dim, self.lengths)
-
-    @constraints.dependent_property
-    def codomain(self) -> Any:
-        """The parts' images."""
-        return constraints.cat([each.codomain for each in self.transforms], self.dim, self.lengths)
+    def _region(self, regions: list[Any]) -> Any:
+        return constraints.cat(regions, self.dim, self.lengths)
 
 
-class StackTransform(Transform):
+class StackTransform(_Joined):
     """Maps of the places along a dim."""
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
-        if not all(isinstance(each, Transform) for each in tseq):
-            raise AssertionError("All elements in tseq must be Transform instances")
-        super().__init__(cache_size=cache_size)
-        self.transforms = [each.with_cache(cache_size) for each in tseq]
-        self.dim = dim
+        super().__init__(tseq, dim, cache_size)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
             return self
         return StackTransform(self.transforms, self.dim, cache_size)
 
-    def _slices(self, value: Any) -> list[Any]:
+    def _parts(self, value: Any) -> list[Any]:
         return [t.select(value, self.dim, place) for place in range(value.shape[self.dim])]
 
-    def _call(self, x: Any) -> Any:
-        pairs = zip(self.transforms, self._slices(x), strict=True)
-        return t.stack([each(part) for each, part in pairs], self.dim)
+    def _join(self, parts: list[Any]) -> Any:
+        return t.stack(parts, self.dim)
 
-    def _inverse(self, y: Any) -> Any:
-        pairs = zip(self.transforms, self._slices(y), strict=True)
-        return t.stack([each.inv(part) for each, part in pairs], self.dim)
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        found = [
-            each.log_abs_det_jacobian(before, after)
-            for each, before, after in zip(
-                self.transforms, self._slices(x), self._slices(y), strict=True
-            )
-        ]
-        return t.stack(found, self.dim)
-
-    @property
-    def bijective(self) -> bool:  # type: ignore[override]
-        """Whether all parts are."""
-        return all(each.bijective for each in self.transforms)
-
-    @constraints.dependent_property
-    def domain(self) -> Any:
-        """The parts' domains."""
-        return constraints.stack([each.domain for each in self.transforms], self.dim)
-
-    @constraints.dependent_property
-    def codomain(self) -> Any:
-        """The parts' images."""
-        return constraints.stack([each.codomain for each in self.transforms], self.dim)
+    def _region(self, regions: list[Any]) -> Any:
+        return constraints.stack(regions, self.dim)
