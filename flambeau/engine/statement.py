@@ -92,6 +92,7 @@ class Loop:
                no inner kept dimension means the sum is over last axes
     sources, results     references read and written
     size       iterations
+    uses_index the value, or where it is read, depends on the iteration's position
     kept       sizes of the dimensions that are written
     is_empty   writes no element
     parts      the same loop in two, by the number of the memory between them
@@ -99,7 +100,8 @@ class Loop:
 
     __slots__ = (
         "domain", "expression", "is_columns", "is_empty", "kept", "n_outer", "n_reduced", "numbers",
-        "parts", "reads", "reduction", "results", "size", "sources", "write",
+        "parts", "reads", "reduction", "results", "size", "sources",
+        "uses_index", "write",
     )  # fmt: skip
 
     def __init__(
@@ -130,6 +132,9 @@ class Loop:
             self.size *= size
         kept = domain[:n_outer] + domain[n_outer + n_reduced :]
         self.kept = domain if reduction is None else kept
+        self.uses_index = expression.uses_index or any(
+            place.index is not None and place.index.uses_index for place in reads
+        )
         self.is_empty = 0 in self.kept
         self.parts: dict[int, tuple[Loop, Loop]] = {}
 

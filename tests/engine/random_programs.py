@@ -95,8 +95,19 @@ class Program:
     def _step(self) -> None:
         choice = self.choice
         kind = choice.choices(
-            ["unary", "binary", "number", "reduce", "view", "inplace", "drop", "convert"],
-            [4, 6, 3, 3, 4, 3, 1, 1],
+            [
+                "unary",
+                "binary",
+                "number",
+                "reduce",
+                "view",
+                "inplace",
+                "drop",
+                "convert",
+                "positions",
+                "choose",
+            ],
+            [4, 6, 3, 3, 4, 3, 1, 1, 2, 2],
         )[0]
         try:
             made = getattr(self, "_" + kind)()
@@ -134,6 +145,38 @@ class Program:
         if dim is None:
             return getattr(functions, name)(source)
         return getattr(functions, name)(source, dim)
+
+    def _positions(self) -> Any:
+        """Values that depend on where an element is, over the dims of a tensor that is there."""
+        source, choice = self._any(), self.choice
+        name = choice.choice(["tril", "triu", "eye", "arange", "one_hot"])
+        self.log.append(name)
+        shape = tuple(source.shape)
+        if name in ("tril", "triu"):
+            return getattr(functions, name)(source, choice.randrange(-2, 3))
+        if name == "eye":
+            return torch.eye(*shape[-2:]) if len(shape) >= 2 else torch.eye(3)
+        if name == "arange":
+            return torch.arange(source.numel()).reshape(shape)
+        return functions.one_hot(torch.arange(shape[0]) % 4, 4) if shape else None
+
+    def _choose(self) -> Any:
+        source, choice = self._any(), self.choice
+        kind = choice.randrange(5)
+        self.log.append(f"choose {kind}")
+        shares = [choice.random() for _ in range(4)]  # drawn whatever the sizes
+        if not source.ndim or not source.shape[0]:
+            return None
+        places = torch.tensor([int(share * source.shape[0]) for share in shares])
+        if kind == 0:
+            return functions.index_select(source, 0, places)
+        if kind == 1:
+            return functions.cat([source, source[:1]])
+        if kind == 2:
+            return functions.flip(source, (0,))
+        if kind == 3:
+            return functions.cumsum(source, 0)
+        return functions.where(source > 0, source, 0)
 
     def _view(self) -> Any:
         source, choice = self._any(), self.choice

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import flambeau as torch
+import flambeau.debug
 
 
 def test_two_views_that_meet_in_one_iteration_only() -> None:
@@ -146,3 +147,18 @@ def test_a_number_where_a_tensor_is_needed() -> None:
         torch.nn.functional.linear(3, torch.ones(2, 2))
     with pytest.raises(TypeError, match=r"must be Tensor, not float"):
         torch.softmax(1.5, 0)
+
+
+@pytest.mark.parametrize("first", ["sum", "norm", "max", "softmax"])
+def test_positions_beside_what_is_reduced_over_several_dims(first: str) -> None:
+    """Values that depend on two positions do not join a loop that walks both as one."""
+    x = torch.ones(3, 3)
+    with flambeau.debug.fuse_new(True):
+        total = getattr(torch, first)(x, **({"dim": 1} if first == "softmax" else {}))
+        one = torch.eye(3)
+        lower = torch.tril(x)
+        places = x.sum((0, 1)) + torch.triu(x)
+        assert one.tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        assert lower.tolist() == [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
+        assert places.tolist() == [[10.0, 10.0, 10.0], [9.0, 10.0, 10.0], [9.0, 9.0, 10.0]]
+        assert total.numel() in (1, 9)

@@ -157,7 +157,7 @@ class Group:
             return self._refuse("gather once per row")
         if not any(self.storage_of[slot] in self.latest for slot in bound.reads):
             return self._refuse("reads nothing of the group")
-        if loop.expression.uses_index:
+        if loop.uses_index:
             return self._refuse("position once per row")
         reads = [self._row_strides(list(place.strides)) for place in loop.reads]
         write = self._row_strides(list(loop.write.strides))
@@ -170,8 +170,10 @@ class Group:
         if splits is None:
             return self._refuse(f"domain {named(loop.domain)} against {named(self.dims)}")
         own, others = splits
-        if (own and self.has_index) or (others and loop.expression.uses_index):
+        if (own and self.has_index) or (others and loop.uses_index):
             return self._refuse("positions along a dimension that would be split")
+        if loop.uses_index and self._walks_several_as_one():
+            return self._refuse("positions along dimensions that are walked as one")
         undo = self._split(own) if own else None
         reads = [split_strides(place.strides, others) for place in loop.reads]
         write = split_strides(loop.write.strides, others)
@@ -180,6 +182,13 @@ class Group:
         if undo is not None:
             undo()
         return False
+
+    def _walks_several_as_one(self) -> bool:
+        """Whether a loop inside rows or columns runs over more than one dimension."""
+        if self.kind == "map":
+            return False
+        end = self.n_outer + self.n_reduced
+        return end - self.n_outer > 1 or len(self.dims) - end > 1
 
     def _join_reduction(self, bound: Bound) -> bool:
         loop = bound.loop
@@ -191,7 +200,7 @@ class Group:
         if splits is None:
             return self._refuse(f"domain {named(loop.domain)} against {named(self.dims)}")
         own, others = splits
-        if (own or others) and (self.has_index or loop.expression.uses_index):
+        if (own or others) and (self.has_index or loop.uses_index):
             return self._refuse("positions along a dimension that would be split")
         # Where the reduced dimensions begin and end, counted in the refined dimensions.
         marks = refined_marks(loop.domain, others, (loop.n_outer, loop.n_outer + loop.n_reduced))

@@ -149,7 +149,7 @@ class Joining:
             leaves.append(expression("load", (), place.dtype, number))
         numbers = [self._number(n) for n in bound.numbers]
         body = _substitute(loop.expression, leaves, numbers, {})
-        group.has_index = group.has_index or body.uses_index
+        group.has_index = group.has_index or loop.uses_index
         access = GroupAccess(bound.write, loop.write, self.write, None)
         storage = group.storage_of[bound.write]
         level = "row" if loop.reduction is not None else self.level
