@@ -35,9 +35,14 @@ def attention(q, k, v, mask, dropout, scale, keep, is_causal):
     if is_causal:
         allowed = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
         scores = scores.masked_fill(~allowed, -math.inf)
-    shares = torch.softmax(scores if mask is None else scores + mask, -1)
-    used = shares if dropout is None else shares * dropout / keep
-    return used @ v, shares
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype is torch.bool else scores + mask
+    used = shares = torch.softmax(scores, -1).nan_to_num(0.0)
+    if dropout is not None:
+        used = shares * dropout / keep
+    largest = scores.amax(-1)
+    total = torch.exp(scores - largest.unsqueeze(-1)).sum(-1)
+    return used @ v, largest.detach(), (1 / total).detach()
 
 
 def batch_norm_train(x, w, b, eps):

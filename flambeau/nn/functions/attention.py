@@ -36,7 +36,10 @@ def scaled_dot_product_attention(
             "is_causal=True"
         )
     if enable_gqa:
-        key = _repeated(key, query.shape[-3] // key.shape[-3])
+        times = query.shape[-3] // key.shape[-3]
+        if times > 1 and key.shape[-3] == value.shape[-3]:
+            return _of_groups(query, key, value, attn_mask, times, dropout_p, is_causal, scale)
+        key = _repeated(key, times)
         value = _repeated(value, query.shape[-3] // value.shape[-3])
     if scale is None:
         scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
@@ -48,6 +51,22 @@ def scaled_dot_product_attention(
         query, key, value, attn_mask, mask, float(scale), 1.0 - dropout_p, is_causal
     )
     return result[0]
+
+
+def _of_groups(
+    query: Any, key: Any, value: Any, mask: Any, times: int, dropout_p: float, is_causal: bool,
+    scale: float | None,
+) -> Any:  # fmt: skip
+    """Attention of heads of which `times` at a time share a key: these are a dim of their own."""
+    heads = key.shape[-3]
+    if mask is not None and mask.dim() >= 3:
+        alone = mask.shape[-3] == 1
+        mask = mask.unsqueeze(-3) if alone else mask.unflatten(-3, (heads, times))
+    result = scaled_dot_product_attention(
+        query.unflatten(-3, (heads, times)), key.unsqueeze(-3), value.unsqueeze(-3), mask,
+        dropout_p, is_causal, scale,
+    )  # fmt: skip
+    return result.flatten(-4, -3)
 
 
 def _repeated(heads: Any, times: int) -> Any:

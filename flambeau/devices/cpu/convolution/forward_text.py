@@ -13,13 +13,10 @@ from typing import Final
 from flambeau.devices.cpu.convolution.windows_text import (
     GEOMETRY,
     ConvolutionClass,
-    context_of,
     first_row,
     gather_columns,
-    set_context,
-    tile_functions,
-    tiles,
 )
+from flambeau.devices.cpu.tiles import context_of, set_context, tile_functions, tiles
 from flambeau.devices.cpu.writer import Writer, kernel_of
 
 # A unit is an image, a group and a block of output rows.
@@ -60,7 +57,7 @@ def forward_kernel(kind: ConvolutionClass) -> tuple[str, str]:
         places = w.mul(rows, words["out_w"])
         set_context(w, context)
         tiles(
-            w, kind, context, weight, columns, out, words["outputs"], places,
+            w, kind.tile, context, weight, columns, out, words["outputs"], places,
             words["weight_row"], words["out_row"], "%scratch", 0,
         )  # fmt: skip
         if kind.has_bias:
@@ -68,7 +65,7 @@ def forward_kernel(kind: ConvolutionClass) -> tuple[str, str]:
             bias = w.at(element.stored, words["bias_at"], first)
             add_bias(w, kind, bias, out, words["outputs"], places, words["out_row"])
     w.put("ret void")
-    return kernel_of(f"convolution_{kind.dtype.short_name}", w, tile_functions(kind))
+    return kernel_of(f"convolution_{kind.dtype.short_name}", w, tile_functions([kind.tile]))
 
 
 def add_bias(

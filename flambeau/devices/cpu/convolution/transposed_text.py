@@ -13,13 +13,11 @@ from typing import Final
 from flambeau.devices.cpu.convolution.windows_text import (
     GEOMETRY,
     ConvolutionClass,
-    context_of,
     each_column,
     each_row,
     first_row,
-    tile_functions,
-    tiles,
 )
+from flambeau.devices.cpu.tiles import context_of, tile_functions, tiles
 from flambeau.devices.cpu.writer import Writer, kernel_of
 
 # A unit is an image, a group and a block of its channels. `places` are what windows stand for.
@@ -65,7 +63,7 @@ def transposed_kernel(kind: ConvolutionClass) -> tuple[str, str]:
             start = w.moved(places, w.mul(w.mul(row, words["out_w"]), size))
             pack_rows(w, kind, start, packed, words, count)
             tiles(
-                w, kind, context, weight, packed, columns, rows_of_weight, count,
+                w, kind.tile, context, weight, packed, columns, rows_of_weight, count,
                 words["weight_row"], words["columns_row"], "%scratch", 0,
             )  # fmt: skip
             first = first_row(w, words, row)
@@ -85,7 +83,9 @@ def transposed_kernel(kind: ConvolutionClass) -> tuple[str, str]:
         place = w.add(w.mul(group, words["channels"]), channel)
         _crop(w, kind, words, image, out, channels, place)
     w.put("ret void")
-    return kernel_of(f"convolution_transposed_{kind.dtype.short_name}", w, tile_functions(kind))
+    return kernel_of(
+        f"convolution_transposed_{kind.dtype.short_name}", w, tile_functions([kind.tile])
+    )
 
 
 def _clear(w: Writer, kind: ConvolutionClass, image: str, n_bytes: str) -> None:

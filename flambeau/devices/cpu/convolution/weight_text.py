@@ -13,13 +13,10 @@ from typing import Final
 from flambeau.devices.cpu.convolution.windows_text import (
     GEOMETRY,
     ConvolutionClass,
-    context_of,
     first_row,
     gather_columns,
-    set_context,
-    tile_functions,
-    tiles,
 )
+from flambeau.devices.cpu.tiles import context_of, set_context, tile_functions, tiles
 from flambeau.devices.cpu.writer import Writer, kernel_of
 
 # A unit is a part (a range of images), a group and a block of its channels. The result has rows
@@ -77,7 +74,7 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
                 is_last = w.let(f"zext i1 {w.let(f'and i1 {no_image}, {no_row}')} to i64")
                 set_context(w, context, k_length=count, is_first=is_first, is_last=is_last)
                 tiles(
-                    w, kind, context, columns, turned, out, w.mul(channels, words["kernel"]),
+                    w, kind.tile, context, columns, turned, out, w.mul(channels, words["kernel"]),
                     words["outputs"], words["columns_row"], words["out_row"], "%scratch",
                     words["sums_step"],
                 )  # fmt: skip
@@ -86,7 +83,7 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
                 w.moved(each.carried[1], words["grad_n"]),
             ]
     w.put("ret void")
-    return kernel_of(f"convolution_weight_{kind.dtype.short_name}", w, tile_functions(kind))
+    return kernel_of(f"convolution_weight_{kind.dtype.short_name}", w, tile_functions([kind.tile]))
 
 
 def _turn(

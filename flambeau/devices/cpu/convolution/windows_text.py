@@ -1,8 +1,8 @@
-"""Pieces of the convolution kernels: windows to columns and back, tiles over a block.
+"""Pieces of the convolution kernels: windows to columns and back.
 
 Keeps     columns are rows of scratch, one for each channel and place of the kernel; a row may be
           stored past its end, never an image.
-Touches   writer, gemm.tile_text, gemm.elements.
+Touches   writer, tiles, gemm.elements.
 Not here  the kernels themselves (forward_text.py, transposed_text.py, weight_text.py)."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from flambeau.base.dtypes import dtype
 from flambeau.devices.cpu.gemm.elements import Element, element_of
-from flambeau.devices.cpu.gemm.tile_text import CONTEXT, ragged_function, tile_function
+from flambeau.devices.cpu.tiles import TileShape
 from flambeau.devices.cpu.writer import Writer
 
 # Words of the geometry, strides in bytes: output rows of a depth, their width; channels of a
@@ -53,63 +53,14 @@ class ConvolutionClass:
         return "fadd" if self.element.is_float else "add"
 
     @property
+    def tile(self) -> TileShape:
+        """The register tile."""
+        return TileShape(self.element, self.rows, self.edge, self.vectors)
+
+    @property
     def width(self) -> int:
         """Columns of a tile."""
-        return self.vectors * self.element.lanes
-
-
-def tile_functions(kind: ConvolutionClass) -> str:
-    """Text of the tiles that `tiles` calls."""
-    element = kind.element
-    parts = [element.declarations, ragged_function(element, kind.vectors, True)]
-    for rows in sorted({kind.rows, kind.edge} - {0}):
-        parts.append(tile_function(element, rows, kind.vectors, True))
-    return "\n".join(parts)
-
-
-def context_of(w: Writer, **words: str | int) -> str:
-    """A context for the tiles, made once in the entry block; see set_context."""
-    context = w.let(f"alloca [{len(CONTEXT)} x i64], align 16")
-    set_context(w, context, **words)
-    return context
-
-
-def set_context(w: Writer, context: str, **words: str | int) -> None:
-    """Store words of the tiles' context."""
-    for name, value in words.items():
-        w.store("i64", value, w.at("i64", context, CONTEXT.index(name)))
-
-
-def tiles(
-    w: Writer, kind: ConvolutionClass, context: str, a: str, b: str, c: str, m: str, n: str,
-    a_row: str, c_row: str, sums: str, sums_step: str | int,
-) -> None:  # fmt: skip
-    """C (m, n) = A B by tiles; a panel of B stays in the first cache while A passes by. Tiles keep
-    their sums `sums_step` bytes apart."""
-    size, width = kind.element.n_bytes, kind.width
-    a_step, c_step = w.mul(a_row, kind.rows), w.mul(c_row, kind.rows)
-    whole = w.sub(m, kind.edge)
-    with w.loop("0", n, [("ptr", sums)], step=width) as panel:
-        columns = w.smaller(w.sub(n, panel.index), width)
-        at = w.mul(panel.index, size)
-        right, start = w.moved(b, at), w.moved(c, at)
-
-        def call(rows: int, left: str, out: str, place: str) -> None:
-            w.put(
-                f"call fastcc void @tile_{rows}x{kind.vectors}(ptr {left}, ptr {right}, "
-                f"ptr {out}, ptr {place}, i64 {columns}, ptr {context})"
-            )
-
-        carried = [("ptr", a), ("ptr", start), ("ptr", panel.carried[0])]
-        with w.loop("0", whole, carried, step=kind.rows) as tile:
-            left, out, place = tile.carried
-            call(kind.rows, left, out, place)
-            tile.next = [w.moved(left, a_step), w.moved(out, c_step), w.moved(place, sums_step)]
-        left, out, place = tile.results
-        if kind.edge:
-            call(kind.edge, left, out, place)
-            place = w.moved(place, sums_step)
-        panel.next = [place]
+        return self.tile.width
 
 
 def copy_run(w: Writer, kind: ConvolutionClass, source: str, target: str, words: dict[str, str]
