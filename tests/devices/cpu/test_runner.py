@@ -423,6 +423,35 @@ def test_workers_block_signals() -> None:
     assert sum(bool(mask & interrupt) for mask in blocked) >= 3
 
 
+def test_a_worker_leaves_the_callers_cpu() -> None:
+    """All threads are put on one CPU; the worker goes where it helps."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("needs two CPUs")
+    CONFIG.threads = 2
+    data = Words(100)
+    arguments = array("q", (data.address, cycles(0.0005)))
+    runner.run_single(slow_count(), arguments, 100, 1)
+    python = {thread.native_id for thread in threading.enumerate()}
+    workers = {int(name) for name in os.listdir("/proc/self/task")} - python
+    crowded = {min(allowed)}
+    try:
+        for task in {0, *workers}:
+            with suppress(ProcessLookupError):  # of a larger team of before
+                os.sched_setaffinity(task, crowded)
+        found = set()
+        for _ in range(50):
+            runner.run_single(slow_count(), arguments, 100, 1)
+            for task in workers:
+                with suppress(ProcessLookupError):
+                    found.add(frozenset(os.sched_getaffinity(task)))
+            if allowed - crowded in found:
+                break
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert allowed - crowded in found
+
+
 def test_the_native_runner_is_found_once() -> None:
     name, text = team.unique_name("runner", runner_text.runner_text)
     assert name in text

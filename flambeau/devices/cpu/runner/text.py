@@ -12,6 +12,7 @@ from typing import Final
 
 from flambeau.devices.cpu.team.text import (
     ARGUMENTS,
+    CALLER_CPU,
     CHUNK_MASK,
     CHUNK_UNITS,
     CONTROL,
@@ -344,7 +345,9 @@ take:
 publish:
 {field("kernel_at", KERNEL)}{field("arguments_at", ARGUMENTS)}{field("n_units_at", N_UNITS)}
 {field("chunk_at", CHUNK_UNITS)}{field("first_at", FIRST_UNIT)}{field("n_chunks_at", N_CHUNKS)}
-{field("control_at", CONTROL)}
+{field("control_at", CONTROL)}{field("cpu_at", CALLER_CPU)}
+  %cpu = call i32 @sched_getcpu()
+  store atomic i32 %cpu, ptr %cpu_at monotonic, align 4
   store ptr %kernel, ptr %kernel_at
   store ptr %arguments, ptr %arguments_at
   store i64 %n_units, ptr %n_units_at

@@ -63,6 +63,9 @@ def ensure(n_threads: int) -> int:
         spins = n_threads <= features.usable_cores()
         cycles = int(_SPIN_SECONDS * features.cycles_per_second()) if spins else 0
         _write(text.SPIN_CYCLES, cycles)
+        allowed = sum(1 << cpu for cpu in os.sched_getaffinity(0) if cpu < 8 * text.ALLOWED_BYTES)
+        mask = allowed.to_bytes(text.ALLOWED_BYTES, "little")
+        ctypes.memmove(_team.address + text.ALLOWED, mask, text.ALLOWED_BYTES)
         resize, worker = _resize()
         resize(_team.address, n_threads, worker)
         address = _team.address

@@ -1,8 +1,10 @@
 """LLVM text of the worker team: what a worker thread does, how the team changes its size.
 
 Keeps     a caller waits only for workers that hold a chunk; a worker that comes late finds the
-          job closed and touches nothing; workers never run Python nor receive signals.
-Touches   nothing: text only. At run time pthread_create, sched_yield and the futex system call.
+          job closed and touches nothing; workers never run Python nor receive signals; none stays
+          on the caller's CPU.
+Touches   nothing: text only. At run time pthread_create, sched_yield, sched_getcpu and the system
+          calls futex and sched_setaffinity.
 Not here  handing out chunks from the caller's side (runner/text.py), the Python side (team.py).
 
 One 64-bit word holds the whole state of a job, so that joining and taking a chunk is one
@@ -13,7 +15,11 @@ compare-and-swap:
     bits 0..47   number of the next chunk; runs past the last one, by 2^40 when the job is cut
 
 The job's other fields are written while the word is closed and held by nobody, and read after
-joining. A worker looks at them before that only to guess whether joining is worth it."""
+joining. A worker looks at them before that only to guess whether joining is worth it.
+
+A worker that is woken while every CPU is busy is put where it ran last. Where that is the caller's
+CPU it runs only when the caller does not, and sleeps too much for the system to see two busy
+threads and move one: no step would ever have two threads. So it forbids itself that CPU."""
 
 from __future__ import annotations
 
@@ -32,13 +38,16 @@ CHUNK_UNITS: Final = 216
 FIRST_UNIT: Final = 224
 N_CHUNKS: Final = 232
 CONTROL: Final = 240  # i32: MXCSR of the job
+CALLER_CPU: Final = 244  # i32: where the caller ran when it published the job
 USED: Final = 256  # i64: a bit for each worker that took a chunk
 OWNER: Final = 320  # i32: 1 while a caller has the team
 WAITING: Final = 384  # i32: 1 while the caller sleeps until the word's upper half changes
 SIZE: Final = 448  # i32: threads, caller included
 ALIVE: Final = 452  # i32: worker threads that exist
 SPIN_CYCLES: Final = 456  # i64: how long to spin before sleeping
-WORKERS: Final = 512
+ALLOWED: Final = 512  # a bit for each CPU that workers may run on
+ALLOWED_BYTES: Final = 128
+WORKERS: Final = ALLOWED + ALLOWED_BYTES
 WORKER_BYTES: Final = 64
 SCRATCH: Final = 0  # of a worker: address of its scratch memory
 TEAM: Final = 8
@@ -50,13 +59,15 @@ HOLDER: Final = 1 << 48
 CHUNK_MASK: Final = HOLDER - 1
 CUT: Final = 1 << 40
 
-FUTEX: Final = 202  # system call number on x86-64
+SET_AFFINITY: Final = 203  # numbers of system calls on x86-64
+FUTEX: Final = 202
 FUTEX_WAIT: Final = 128  # private to the process
 FUTEX_WAKE: Final = 129
 
 DECLARATIONS: Final = """
 declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
+declare i32 @sched_getcpu()
 declare i64 @llvm.readcyclecounter()
 declare i64 @llvm.umin.i64(i64, i64)
 declare void @llvm.x86.sse2.pause()
@@ -91,7 +102,9 @@ entry:
 {_TEAM_FIELDS}{field("spin_at", SPIN_CYCLES)}{field("kernel_at", KERNEL)}
 {field("arguments_at", ARGUMENTS)}{field("n_units_at", N_UNITS)}{field("chunk_at", CHUNK_UNITS)}
 {field("first_at", FIRST_UNIT)}{field("control", CONTROL)}{field("used", USED)}
-{field("waiting", WAITING)}{field("upper", WORD + 4)}
+{field("waiting", WAITING)}{field("upper", WORD + 4)}{field("caller_cpu_at", CALLER_CPU)}
+{field("allowed", ALLOWED)}
+  %elsewhere = alloca [{ALLOWED_BYTES // 8} x i64]
   %bit_number = and i64 %number64, 63
   %bit = shl i64 1, %bit_number
   br label %look
@@ -110,7 +123,31 @@ job:
   %guess = load atomic i64, ptr %n_chunks_at monotonic, align 8
   %left = icmp ult i64 %next, %guess
   %worth = and i1 %open, %left
-  br i1 %worth, label %join, label %spin_begin
+  br i1 %worth, label %place, label %spin_begin
+
+place:
+  %own_cpu = call i32 @sched_getcpu()
+  %caller_cpu = load atomic i32, ptr %caller_cpu_at monotonic, align 4
+  %together = icmp eq i32 %own_cpu, %caller_cpu
+  %in_mask = icmp ult i32 %own_cpu, {8 * ALLOWED_BYTES}
+  %in_the_way = and i1 %together, %in_mask
+  br i1 %in_the_way, label %move, label %join
+
+move:
+  ; Where there is no other CPU the call fails, and we stay.
+  call void @llvm.memcpy.p0.p0.i64(ptr %elsewhere, ptr %allowed, i64 {ALLOWED_BYTES}, i1 false)
+  %cpu = zext i32 %own_cpu to i64
+  %cpu_word = lshr i64 %cpu, 6
+  %cpu_bit = and i64 %cpu, 63
+  %cpu_mask = shl i64 1, %cpu_bit
+  %cpu_at = getelementptr i64, ptr %elsewhere, i64 %cpu_word
+  %cpus = load i64, ptr %cpu_at
+  %others_mask = xor i64 %cpu_mask, -1
+  %other_cpus = and i64 %cpus, %others_mask
+  store i64 %other_cpus, ptr %cpu_at
+  %moved = call i64 (i64, ...) @syscall(i64 {SET_AFFINITY}, i64 0, i64 {ALLOWED_BYTES},
+                                        ptr %elsewhere)
+  br label %join
 
 join:
   %joined = add i64 %now, {HOLDER + 1}
@@ -194,6 +231,7 @@ end:
   %others = atomicrmw sub ptr %alive, i32 1 seq_cst
   ret ptr null
 }}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 
