@@ -127,6 +127,14 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d",
         "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
     ),
+    "flambeau.amp.autocast_mode": ("autocast",),
+    "flambeau.gradients.autocast": (
+        "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+        "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+        "is_autocast_available", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
+        "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype",
+        "set_autocast_enabled",
+    ),
     "flambeau.base.errors": ("OutOfMemoryError",),
     "flambeau.nn.functional": (
         "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear",
@@ -137,9 +145,6 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.sparse": ("sparse_coo_tensor", "spmm"),
     "flambeau.tensor.public.typed.storages": ("TypedStorage", "UntypedStorage"),
     "flambeau.io": ("load", "save"),
-    "flambeau.amp.autocast_mode": (
-        "autocast", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled",
-    ),
     "flambeau.amp.grad_scaler": ("GradScaler",),
     "flambeau.func": ("vmap",),
     "flambeau.cli.stand_in": ("as_torch",),
@@ -152,7 +157,7 @@ _METHODS = (
 )  # fmt: skip
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    "accelerator", "amp", "autograd", "backends", "cli", "cuda", "debug", "distributed",
+    "accelerator", "amp", "autograd", "backends", "cli", "cpu", "cuda", "debug", "distributed",
     "distributions", "fft", "func", "io", "jit", "linalg", "mps", "multiprocessing", "nn", "onnx",
     "optim", "random", "return_types", "serialization", "sparse", "special", "testing", "types",
     "utils", "version", "xpu",

@@ -22,7 +22,7 @@ LAYERS = (
     ("gradients",),
     ("tensor",),
     ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "fft", "special", "amp", "io",
-     "distributed", "distributions", "sparse", "backends", "cuda", "jit", "multiprocessing",
+     "cpu", "distributed", "distributions", "sparse", "backends", "cuda", "jit", "multiprocessing",
      "onnx"),
     ("testing", "debug", "cli"),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.autograd.function import Function
+from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.linalg.factors import (
     LinalgSolveTriangular,
@@ -48,6 +49,7 @@ class LinalgCholeskyEx(Function):
         return 0.5 * solve_triangular(factor, half, upper=False, left=False), None
 
 
+@in_float32
 @takes_out
 def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
     """Cholesky factors and, for each matrix, 0 or the order of the minor that is not positive."""
@@ -65,12 +67,14 @@ def _cholesky_ex(name: str, input: Any, upper: bool, check_errors: bool) -> Any:
     return result_tuple("linalg_cholesky_ex", ("L", "info"), (factor, info_of(infos, input)))
 
 
+@in_float32
 @takes_out
 def cholesky(input: Any, *, upper: bool = False) -> Any:
     """L of A = L L^T for symmetric positive definite matrices; upper: its transpose."""
     return _cholesky_ex("linalg.cholesky", input, upper, True)[0]
 
 
+@in_float32
 @takes_out
 def old_cholesky(input: Any, upper: bool = False) -> Any:
     """torch.cholesky."""
@@ -100,6 +104,7 @@ class CholeskySolve(Function):
         return into_right, -into_factor, None
 
 
+@in_float32
 @takes_out
 def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Any:
     """X of A X = B from the Cholesky factor of A."""
@@ -139,6 +144,7 @@ class CholeskyInverse(Function):
         return -(factor.matmul(inner) if ctx.upper else inner.matmul(factor)), None
 
 
+@in_float32
 @takes_out
 def cholesky_inverse(L: Any, upper: bool = False) -> Any:
     """The inverse of A from its Cholesky factor."""
@@ -172,6 +178,7 @@ class LinalgLuFactorEx(Function):
         return permutation.matmul(made), None
 
 
+@in_float32
 @takes_out
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """lu_factor, and where U has a zero."""
@@ -188,6 +195,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> A
     )
 
 
+@in_float32
 @takes_out
 def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     """L and U of A = P L U in one matrix, and the pivots."""
@@ -224,6 +232,7 @@ def _permutation(pivots: Any, rows: int, like: Any) -> Any:
     return eye.index_select(0, index.reshape(-1)).reshape(-1, rows, rows).mT.reshape(shape)
 
 
+@in_float32
 @takes_out
 def lu(A: Any, *, pivot: bool = True) -> Any:
     """P, L and U of A = P L U."""
@@ -231,6 +240,7 @@ def lu(A: Any, *, pivot: bool = True) -> Any:
     return result_tuple("linalg_lu", ("P", "L", "U"), tuple(lu_unpack(factor, pivots)))
 
 
+@in_float32
 @takes_out
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """X of A X = B from what lu_factor returns."""
@@ -245,6 +255,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     return solve_triangular(upper, half, upper=True)
 
 
+@in_float32
 @takes_out
 def old_lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """torch.lu_solve: the old order of arguments."""
@@ -319,6 +330,7 @@ def _qr_backward(basis: Any, upper: Any, into_basis: Any, into_upper: Any) -> An
     return solve_triangular(upper.mT, whole, upper=False, left=False)
 
 
+@in_float32
 @takes_out
 def qr(A: Any, mode: str = "reduced") -> Any:
     """Q and R of A = Q R."""
@@ -332,6 +344,7 @@ def qr(A: Any, mode: str = "reduced") -> Any:
     return result_tuple("linalg_qr", ("Q", "R"), LinalgQr.apply(A, mode))
 
 
+@in_float32
 @takes_out
 def old_qr(input: Any, some: bool = True) -> Any:
     """torch.qr."""

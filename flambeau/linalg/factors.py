@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.autograd.function import Function
+from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.linalg.lapack import call, copied, each, with_workspace
 from flambeau.tensor import creation
@@ -67,6 +68,7 @@ class LinalgInvEx(Function):
         return -turned.matmul(grad).matmul(turned), None
 
 
+@in_float32
 @takes_out
 def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
     """The inverse and, for each matrix, 0 or the number of a zero pivot."""
@@ -84,12 +86,14 @@ def _inverted(matrices: Any, check_errors: bool) -> tuple[Any, list[int]]:
     return made, infos
 
 
+@in_float32
 @takes_out
 def inv(A: Any) -> Any:
     """The inverse of square matrices."""
     return _inverted(A, True)[0]
 
 
+@in_float32
 @takes_out
 def inverse(input: Any) -> Any:
     """The inverse of square matrices."""
@@ -177,6 +181,7 @@ def logdet(input: Any) -> Any:
     return t.where(t.lt(sign, 0), float("nan"), logarithm)
 
 
+@in_float32
 @takes_out
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution of A X = B and, for each matrix, 0 or the number of a zero pivot."""
@@ -219,6 +224,7 @@ def t_broadcast(one: Any, other: Any) -> tuple[int, ...]:
     return tuple(broadcast_shapes(tuple(one), tuple(other)))
 
 
+@in_float32
 @takes_out
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     """X of A X = B; left=False: of X A = B."""
@@ -307,6 +313,7 @@ class LinalgSolveTriangular(Function):
         return -part, into_right, None, None, None
 
 
+@in_float32
 @takes_out
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False,

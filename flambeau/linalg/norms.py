@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
@@ -89,6 +90,7 @@ def norm(
     return vector_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
 
 
+@in_float32
 @takes_out
 def cond(A: Any, p: Any = None) -> Any:
     """How much solving with matrices may enlarge errors."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import stored
@@ -138,6 +139,7 @@ def vander(x: Any, *, N: int | None = None) -> Any:
     return t.stack(powers[:count], -1)
 
 
+@in_float32
 def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
     """X of tensordot(A, X) = B."""
     from flambeau.linalg.factors import solve
@@ -154,6 +156,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
     return stored(made, out)
 
 
+@in_float32
 def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of tensordot(A, ., ind)."""
     from flambeau.linalg.factors import inv

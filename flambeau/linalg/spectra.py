@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau.autograd.function import Function
 from flambeau.base import dtypes
+from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.linalg.factors import named, t_broadcast
 from flambeau.linalg.lapack import columns, copied, each, integers, with_workspace, work
@@ -75,6 +76,7 @@ def _skew(inner: Any) -> Any:
     return inner - inner.mT
 
 
+@in_float32
 @takes_out
 def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> Any:
     """U, S and V^T of A = U diag(S) V^T."""
@@ -91,6 +93,7 @@ def _check_svd(name: str, given: Any, driver: Any) -> None:
                            "with cuSOLVER backend.")  # fmt: skip
 
 
+@in_float32
 @takes_out
 def svdvals(A: Any, *, driver: Any = None) -> Any:
     """Singular values, the largest first."""
@@ -98,6 +101,7 @@ def svdvals(A: Any, *, driver: Any = None) -> Any:
     return LinalgSvd.apply(A, False, "linalg.svd")[1]
 
 
+@in_float32
 @takes_out
 def old_svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """torch.svd: V, not its transpose."""
@@ -140,6 +144,7 @@ def _eigh_one(element: Any, part: str, size: int, at: Any, to: Any) -> int:
     )  # fmt: skip
 
 
+@in_float32
 @takes_out
 def eigh(A: Any, UPLO: str = "L") -> Any:
     """Eigenvalues, the smallest first, and eigenvectors of symmetric matrices."""
@@ -154,18 +159,21 @@ def _eigh(name: str, given: Any, part: str) -> Any:
     return LinalgEigh.apply(given, part.upper())
 
 
+@in_float32
 @takes_out
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     """Eigenvalues of symmetric matrices, the smallest first."""
     return _eigh("eigvalsh", A, UPLO)[0]
 
 
+@in_float32
 @takes_out
 def eig(A: Any) -> Any:
     """Eigenvalues and vectors of square matrices, complex."""
     return result_tuple("linalg_eig", ("eigenvalues", "eigenvectors"), _eig("linalg.eig", A))
 
 
+@in_float32
 @takes_out
 def eigvals(A: Any) -> Any:
     """Eigenvalues of square matrices, complex."""
@@ -288,6 +296,7 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     return pinv(input, rtol=rcond)
 
 
+@in_float32
 @takes_out
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
@@ -326,6 +335,7 @@ class LinalgLstsq(Function):
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
+@in_float32
 def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """Least squares: solution, residuals, rank, singular values."""
     name = "torch.linalg.lstsq"

@@ -16,6 +16,7 @@ from flambeau.engine import callsite, run
 from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import HEAVY_BYTES, LOCAL
+from flambeau.gradients import autocast
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
 from flambeau.tensor.tensor import Tensor, empty_tensor
@@ -91,7 +92,7 @@ def unary(binding: Binding) -> Callable[..., Any]:
             binding.mark_inference(out)
         return out
 
-    return callables.unary(binding, function, signatures)
+    return callables.unary(binding, autocast.casting(binding.name, function), signatures)
 
 
 def binary(binding: Binding) -> Callable[..., Any]:
@@ -104,13 +105,15 @@ def binary(binding: Binding) -> Callable[..., Any]:
             return binding(*arguments, **named)
         return operator(*arguments)
 
-    return callables.binary(binding, function, signatures, _extra(binding))
+    made = autocast.casting(binding.name, function)
+    return callables.binary(binding, made, signatures, _extra(binding))
 
 
 def binary_operator(binding: Binding) -> Callable[[Any, Any], Any]:
     """One of Python's operators: returns NotImplemented for what it does not know."""
     signatures = new_table()
-    function = _two_operands(binding, signatures, is_operator=True)
+    operator = _two_operands(binding, signatures, is_operator=True)
+    function = autocast.casting(binding.name, operator)
     return callables.binary(binding, function, signatures, _extra(binding))
 
 
@@ -219,7 +222,7 @@ def general(binding: Binding) -> Callable[..., Any]:
 
     if binding.is_view:
         return callables.view(binding, function)
-    return callables.general(binding, function)
+    return callables.general(binding, autocast.casting(binding.name, function))
 
 
 def function_of(binding: Binding) -> Callable[..., Any]:

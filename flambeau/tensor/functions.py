@@ -47,30 +47,17 @@ def __getattr__(name: str) -> Any:
         made = inplace_function(name[:-1])
     else:
         raise AttributeError(f"no operator is called {name!r} (ops.names lists them)")
-    if name in _AROUND:
-        made = _AROUND[name](made)
     globals()[name] = made
     if library.is_awaited():
         _FOR_NOW.append(name)
     return made
 
 
-def surround(wrappers: dict[str, Callable[[Any], Any]]) -> None:
-    """Let the functions of these names be wrapper(function) from now on, wherever looked up."""
-    _AROUND.update(wrappers)
-    _forget(list(wrappers))
-
-
 def _renew() -> None:
     """Forget the closures made so far: the next use of a name makes a native callable. Whoever
     holds one of them keeps what does the same, more slowly."""
-    _forget(_FOR_NOW)
+    old = [globals().pop(name) for name in _FOR_NOW if name in globals()]
     _FOR_NOW.clear()
-
-
-def _forget(given: list[str]) -> None:
-    """Make functions of these names anew at their next use, here and in modules that keep them."""
-    old = [globals().pop(name) for name in given if name in globals()]
     closures = {id(made) for made in old}
     for name, module in list(sys.modules.items()):
         if name.startswith("flambeau") and "__getattr__" in vars(module):
@@ -79,7 +66,6 @@ def _forget(given: list[str]) -> None:
 
 
 _FOR_NOW: Final[list[str]] = []
-_AROUND: Final[dict[str, Callable[[Any], Any]]] = {}
 library.when_made(_renew)
 
 

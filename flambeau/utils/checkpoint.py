@@ -12,10 +12,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
+from flambeau.amp.autocast_mode import autocast
 from flambeau.autograd.function import Function
 from flambeau.autograd.grad_mode import enable_grad, no_grad
 from flambeau.base.missing import module_getattr
+from flambeau.gradients.autocast import get_autocast_dtype, is_autocast_enabled
 from flambeau.gradients.entry import backward
 from flambeau.gradients.modes import is_grad_enabled
 from flambeau.gradients.saved import saved_tensors_hooks

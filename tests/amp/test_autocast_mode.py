@@ -1,5 +1,7 @@
 """autocast on the CPU: which operators compute in which dtype."""
 
+import threading
+
 import pytest
 
 import flambeau as torch
@@ -48,7 +50,7 @@ def test_what_does_nothing_warns():
         assert (torch.ones(1, 1) @ torch.ones(1, 1)).dtype is torch.float32
     with pytest.warns(UserWarning, match="target dtype is not supported"):
         torch.autocast("cpu", dtype=torch.float64)
-    with pytest.raises(RuntimeError, match="unsupported autocast device_type"):
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
         torch.autocast("tpu")
 
 
@@ -71,3 +73,76 @@ def test_functions_with_their_own_rules():
     assert y.dtype is torch.float32
     y.sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_parameter_is_converted_once_in_a_region():
+    w = torch.ones(3, 3, requires_grad=True)
+    a = torch.ones(3, 3)
+    with torch.autocast("cpu"):
+        first, second = torch.mm(w, a), torch.mm(w, a)
+        with torch.autocast("cpu"):
+            third = torch.mm(w, a)
+    sources = {each.grad_fn.next_functions[0][0] for each in (first, second, third)}
+    assert len(sources) == 1
+    assert sources.pop().name() == "ToCopyBackward0"
+    with torch.autocast("cpu", cache_enabled=False):
+        first, second = torch.mm(w, a), torch.mm(w, a)
+    assert first.grad_fn.next_functions[0][0] is not second.grad_fn.next_functions[0][0]
+
+
+def test_learnt_ways_give_way_in_a_region_and_come_back():
+    a = torch.ones(4, 4)
+    for _ in range(3):
+        assert torch.mm(a, a).dtype is torch.float32
+    for _ in range(3):
+        with torch.autocast("cpu"):
+            assert torch.mm(a, a).dtype is torch.bfloat16
+            assert (a @ a).dtype is torch.bfloat16
+            assert F.linear(a, a, a[0]).dtype is torch.bfloat16
+            assert (a + a).dtype is torch.float32
+        assert torch.mm(a, a).dtype is torch.float32
+        assert F.linear(a, a, a[0]).dtype is torch.float32
+
+
+def test_another_thread_is_not_in_the_region():
+    a = torch.ones(4, 4)
+    found = []
+    with torch.autocast("cpu"):
+        other = threading.Thread(target=lambda: found.append((a @ a).dtype))
+        other.start()
+        other.join()
+        assert (a @ a).dtype is torch.bfloat16
+    assert found == [torch.float32]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda a, b: torch.mv(a, a[0]), "float32"),
+        (lambda a, b: torch.addmm(a, a, b), "bfloat16"),
+        (lambda a, b: torch.einsum("ij,jk->ik", a, a), "bfloat16"),
+        (lambda a, b: torch.einsum("i,j->ij", a[0], a[0]), "float32"),
+        (lambda a, b: torch.mm(a, a, out=torch.empty(3, 3)), "float32"),
+        (lambda a, b: a.clone().addmm_(a, a), "float32"),
+        (lambda a, b: torch.softmax(b, 0), "bfloat16"),
+        (lambda a, b: torch.prod(b), "float32"),
+        (lambda a, b: torch.stack([a, b]), "float32"),
+        (lambda a, b: F.prelu(a, a[0, :1]), "bfloat16"),
+        (lambda a, b: F.mse_loss(b, a.double()), "float64"),
+        (lambda a, b: F.soft_margin_loss(b, b), "float32"),
+        (lambda a, b: F.gaussian_nll_loss(b, b, b), "bfloat16"),
+        (lambda a, b: F.pad(b[None], (1, 1), mode="reflect"), "float32"),
+        (lambda a, b: F.pad(b[None], (1, 1), mode="circular"), "bfloat16"),
+        (lambda a, b: torch.linalg.qr(b + torch.eye(3, dtype=b.dtype))[0], "float32"),
+        (lambda a, b: torch.nn.LSTM(3, 2)(a)[0], "bfloat16"),
+        (lambda a, b: torch.nn.RNN(3, 2)(a)[0], "bfloat16"),
+        (lambda a, b: torch.nn.GRU(3, 2)(a)[0], "float32"),
+        (lambda a, b: torch.nn.LSTMCell(3, 2)(a)[0], "float32"),
+        (lambda a, b: F.scaled_dot_product_attention(a[None], a[None], a[None]), "bfloat16"),
+    ],
+)
+def test_policies_are_torchs(call, expected):
+    """As torch 2.13 answers on a CPU."""
+    a = torch.ones(3, 3)
+    with torch.autocast("cpu"):
+        assert call(a, a.bfloat16()).dtype is getattr(torch, expected)

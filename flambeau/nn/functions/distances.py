@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.gradients.autocast import in_float32
 from flambeau.nn.functions.losses import chosen_reduction, reduced
 from flambeau.tensor import functions as t
 
@@ -74,6 +75,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     return result if bias is None else result + bias
 
 
+@in_float32
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
     reduce: Any = None, reduction: str = "mean",
@@ -88,6 +90,7 @@ def margin_ranking_loss(
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@in_float32
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -100,6 +103,7 @@ def hinge_embedding_loss(
     return reduced(far + near, reduction)
 
 
+@in_float32
 def soft_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
@@ -124,6 +128,7 @@ def multilabel_soft_margin_loss(
     return reduced(losses, reduction)
 
 
+@in_float32
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
@@ -145,6 +150,7 @@ def multi_margin_loss(
     return reduced(losses.reshape(target.shape), reduction)
 
 
+@in_float32
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
     reduce: Any = None, reduction: str = "mean",
@@ -165,6 +171,7 @@ def cosine_embedding_loss(
     return reduced(near + far, reduction)
 
 
+@in_float32
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
     eps: float = 1e-6, swap: bool = False, size_average: Any = None, reduce: Any = None,
@@ -205,6 +212,7 @@ def triplet_margin_with_distance_loss(
     return reduced((margin + near - far).clamp_min(0), reduction)
 
 
+@in_float32
 def multilabel_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip

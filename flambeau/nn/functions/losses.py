@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
+from flambeau.gradients.autocast import in_float32
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 
@@ -199,6 +200,7 @@ def binary_cross_entropy_with_logits(
     return t.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
+@in_float32
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False,
     size_average: Any = None, eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",

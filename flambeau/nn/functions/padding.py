@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from flambeau.base.errors import helped
+from flambeau.gradients.autocast import in_float32
 from flambeau.tensor import functions as t
 
 
@@ -31,6 +32,13 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     _check_dims(input, sides, mode)
+    if mode == "circular":
+        return _repeated(input, sides, mode)
+    return in_float32(_repeated)(input, sides, mode)
+
+
+def _repeated(input: Any, sides: list[int], mode: str) -> Any:
+    """Padded with places of its own."""
     for number in range(len(sides) // 2):
         dim = input.dim() - 1 - number
         before, after = sides[2 * number : 2 * number + 2]

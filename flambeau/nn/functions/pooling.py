@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau.gradients.autocast import in_float32
 from flambeau.nn.modules.utils import repeated
 from flambeau.tensor import functions as t
 
@@ -185,7 +186,7 @@ def _unpool(name: str, count: int) -> Any:
 
     pool.__name__ = pool.__qualname__ = name
     pool.__doc__ = f"Values put back where max_pool{count}d found them, 0 elsewhere."
-    return pool
+    return in_float32(pool)
 
 
 max_unpool1d = _unpool("max_unpool1d", 1)

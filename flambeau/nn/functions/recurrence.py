@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.gradients.autocast import outside
 from flambeau.tensor import functions as t
 
 Weights = dict[str, Any]
@@ -51,6 +52,15 @@ def run(
     mode: str, inputs: Any, states: list[Any], weights: Weights, is_reverse: bool = False
 ) -> tuple[Any, list[Any]]:
     """(outputs of all times, last states) of (time, batch, features)."""
+    if mode == "GRU":  # torch's keeps its dtype in autocast regions
+        made: tuple[Any, list[Any]] = outside(_run, (mode, inputs, states, weights, is_reverse))
+        return made
+    return _run(mode, inputs, states, weights, is_reverse)
+
+
+def _run(
+    mode: str, inputs: Any, states: list[Any], weights: Weights, is_reverse: bool
+) -> tuple[Any, list[Any]]:
     into = t.linear(inputs, weights["weight_ih"], weights.get("bias_ih"))
     if mode == "LSTM" and "weight_hr" not in weights and into.is_floating_point():
         return _lstm_run(into, states, weights, is_reverse)

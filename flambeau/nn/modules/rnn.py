@@ -11,6 +11,7 @@ import math
 import warnings
 from typing import Any
 
+from flambeau.gradients.autocast import outside
 from flambeau.nn import init
 from flambeau.nn.functions import recurrence
 from flambeau.nn.modules.module import Module
@@ -331,9 +332,14 @@ class RNNCellBase(Module):
         weights = {
             name: getattr(self, name) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         }
-        into = t.linear(batch, weights["weight_ih"], weights["bias_ih"])
-        made = recurrence.step(mode, into, ready, weights)
+        made = outside(_cell_step, (mode, batch, ready, weights))
         return made if has_batch else tuple(each.squeeze(0) for each in made)
+
+
+def _cell_step(mode: str, batch: Any, ready: list[Any], weights: dict[str, Any]) -> Any:
+    """New states of one step; torch's cells keep their dtype in autocast regions."""
+    into = t.linear(batch, weights["weight_ih"], weights["bias_ih"])
+    return recurrence.step(mode, into, ready, weights)
 
 
 class RNNCell(RNNCellBase):

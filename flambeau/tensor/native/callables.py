@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from flambeau.base.devices import META
 from flambeau.base.layout import Layout
+from flambeau.gradients.autocast import POLICIES
 from flambeau.gradients.recording.plan import Plan
 from flambeau.tensor.binding import ABSENT, BINDINGS, Binding
 from flambeau.tensor.native import tables
@@ -100,7 +101,7 @@ def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -
 
     made = make_callable(
         native, native.unary, python, ways, attach=attach, mark=binding.mark_inference,
-        rest=general(binding, python),
+        rest=general(binding, python), pausable=binding.name in POLICIES,
     )  # fmt: skip
     return made  # type: ignore[no-any-return]
 
@@ -132,6 +133,7 @@ def binary(
     made = make_callable(
         native, native.binary, python, ways, specials=specials, extra=extra, attach=attach,
         mark=binding.mark_inference, rest=general(binding, python),
+        pausable=binding.name in POLICIES,
     )  # fmt: skip
     return made  # type: ignore[no-any-return]
 
@@ -217,7 +219,7 @@ def general(binding: Binding, function: Function) -> Function:
     attach = _general_attach(native, binding)
     made = make_callable(
         native, native.general, python, ways, attach=attach, mark=binding.mark_inference,
-        shape=_shape(native, binding),
+        shape=_shape(native, binding), pausable=binding.name in POLICIES,
     )  # fmt: skip
     attach.made = made
     return made  # type: ignore[no-any-return]

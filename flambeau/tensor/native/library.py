@@ -21,7 +21,7 @@ from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import LOCAL, Stream
 from flambeau.engine.view import UNPLACED, Place, View
-from flambeau.gradients import graph
+from flambeau.gradients import autocast, graph
 from flambeau.gradients.graph import Node, OperatorNode
 from flambeau.gradients.recording.inplace import NO_GRAD
 from flambeau.gradients.recording.plan import (
@@ -298,11 +298,13 @@ def make_callable(
     attach: Callable[..., Any] | None = None,
     mark: Callable[..., Any] | None = None,
     rest: Callable[..., Any] | None = None,
+    pausable: bool = False,
 ) -> Any:
     """A native callable that hands to `python` what it does not do itself.
 
     ways    what it knows: Ways, or ways.GeneralWays with the parameters' `shape`
     rest    what takes calls with other arguments than the callable is made for
+    pausable   hands everything to `python` while a thread is in an autocast region
     """
     made = library.kind()
     is_general = shape != 0
@@ -319,7 +321,32 @@ def make_callable(
     for name, word in words.items():
         set_word(made, name, word)
     made.__wrapped__ = python
+    if pausable:
+        nothing: Any = {} if is_general else Ways(library)
+        empty = library.keep(nothing)
+        if not is_general:
+            empty = ctypes.addressof(nothing.words)
+        _PAUSABLE.append((made, words["cache"], empty))
+        _pause_one(_PAUSABLE[-1], autocast.is_anywhere())
     return made
+
+
+# Callables, what they know, and what knows nothing.
+_PAUSABLE: Final[list[tuple[Any, int, int]]] = []
+
+
+def _pause_one(each: tuple[Any, int, int], pauses: bool) -> None:
+    made, known, empty = each
+    set_word(made, "cache", empty if pauses else known)
+
+
+def _pause(pauses: bool) -> None:
+    """Let Python decide about calls that autocast may change, or no longer."""
+    for each in _PAUSABLE:
+        _pause_one(each, pauses)
+
+
+autocast.OBSERVERS.append(_pause)
 
 
 def library() -> Library | None:

@@ -14,6 +14,7 @@ from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
 from flambeau.engine.stream import HEAVY_BYTES
+from flambeau.gradients.autocast import is_anywhere
 from flambeau.tensor.binding import Binding
 from flambeau.tensor.native import tables
 from flambeau.tensor.native.library import Library
@@ -46,6 +47,8 @@ class GeneralWays:
 
     def learn(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Remember the way of a call that Python took, where native code can take it."""
+        if is_anywhere():  # the call may have been another, with tensors cast
+            return
         binding = self._binding
         values = binding.arranged(arguments, dict(named))
         key = general_key(binding, values)

@@ -10,6 +10,7 @@ import itertools
 from typing import Any
 
 from flambeau.base import dtypes, shapes
+from flambeau.gradients.autocast import in_float32
 from flambeau.tensor import creation, functions
 from flambeau.tensor.inplace import stored, takes_out
 from flambeau.tensor.public import fills
@@ -86,6 +87,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return functions.mul(left, right).reshape(shape)  # type: ignore[no-any-return]
 
 
+@in_float32
 def trace(input: Tensor) -> Tensor:
     """Sum of a matrix's diagonal."""
     if input._layout.ndim != 2:
