@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 from flambeau.base.errors import helped
 from flambeau.gradients import members
-from flambeau.tensor import Tensor
+from flambeau.tensor import Tensor, creation
 from flambeau.tensor.tensor import empty_like_class
 
 
@@ -74,6 +74,11 @@ class Parameter(Tensor):
 
 def _rebuilt(data: Tensor, requires_grad: bool) -> Parameter:
     return Parameter(data, requires_grad)  # type: ignore[no-any-return]
+
+
+def undrawn(shape: Any, device: Any, dtype: Any) -> Any:
+    """A parameter with a shape and no values yet: a layer's reset_parameters() draws them."""
+    return Parameter(creation.empty(shape, device=device, dtype=dtype))
 
 
 class Buffer(Tensor):

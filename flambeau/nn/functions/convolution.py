@@ -14,7 +14,7 @@ from flambeau.nn.modules.utils import repeated
 from flambeau.tensor import functions as t
 
 
-def _batched(name: str, input: Any, weight: Any, count: int) -> tuple[Any, bool]:
+def _batched(name: str, input: Any, count: int) -> tuple[Any, bool]:
     """(input with a batch, whether it came without)."""
     if input.dim() not in (count + 1, count + 2):
         raise RuntimeError(
@@ -26,10 +26,10 @@ def _batched(name: str, input: Any, weight: Any, count: int) -> tuple[Any, bool]
 
 
 def _conv(
-    name: str, count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
-    dilation: Any, groups: int,
+    count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
+    groups: int,
 ) -> Any:  # fmt: skip
-    input, is_single = _batched(name, input, weight, count)
+    input, is_single = _batched(f"conv{count}d", input, count)
     if isinstance(padding, str):
         input, padding = _padded_by_name(input, weight, padding, stride, dilation, count)
     steps = repeated(stride, count)
@@ -73,7 +73,7 @@ def conv1d(
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
     """Convolution of (N, C, L) or (C, L)."""
-    return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+    return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(
@@ -81,7 +81,7 @@ def conv2d(
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
     """Convolution of (N, C, H, W) or (C, H, W)."""
-    return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d(
@@ -89,14 +89,14 @@ def conv3d(
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
     """Convolution of (N, C, D, H, W) or (C, D, H, W)."""
-    return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+    return _conv(3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def _conv_transpose(
-    name: str, count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
+    count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
     output_padding: Any, groups: int, dilation: Any,
 ) -> Any:  # fmt: skip
-    input, is_single = _batched(name, input, weight, count)
+    input, is_single = _batched(f"conv_transpose{count}d", input, count)
     steps, fars = repeated(stride, count), repeated(dilation, count)
     extra = repeated(output_padding, count)
     if any(
@@ -111,10 +111,8 @@ def _too_much_output_padding(extra: Any, steps: Any, fars: Any) -> str:
     names = ("depth", "height", "width")[-max(2, len(extra)) :]
     text = "output padding must be smaller than either stride or dilation, but got"
     for what, given in (("output_padding", extra), ("stride", steps), ("dilation", fars)):
-        numbers = (1,) * (len(names) - len(given)) + tuple(given)
-        if what == "output_padding":
-            numbers = (0,) * (len(names) - len(given)) + tuple(given)
-        for where, number in zip(names, numbers, strict=True):
+        lead = (0 if what == "output_padding" else 1,) * (len(names) - len(given))
+        for where, number in zip(names, (*lead, *given), strict=True):
             text += f" {what}_{where}: {number}"
     return text
 
@@ -125,9 +123,8 @@ def conv_transpose1d(
 ) -> Any:  # fmt: skip
     """The transpose of conv1d."""
     return _conv_transpose(
-        "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
-        dilation,
-    )  # fmt: skip
+        1, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
 
 
 def conv_transpose2d(
@@ -136,9 +133,8 @@ def conv_transpose2d(
 ) -> Any:  # fmt: skip
     """The transpose of conv2d."""
     return _conv_transpose(
-        "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
-        dilation,
-    )  # fmt: skip
+        2, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
 
 
 def conv_transpose3d(
@@ -147,9 +143,8 @@ def conv_transpose3d(
 ) -> Any:  # fmt: skip
     """The transpose of conv3d."""
     return _conv_transpose(
-        "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
-        dilation,
-    )  # fmt: skip
+        3, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
 
 
 def unfold(

@@ -67,6 +67,12 @@ def _check_weight(weight: Any, input: Any, reduction: str) -> None:
         )
 
 
+def _weighted(losses: Any, weight: Any, reduction: str) -> Any:
+    """Losses times weights, reduced; their mean is by the sum of the weights."""
+    losses = losses * weight
+    return losses.sum() / weight.sum() if reduction == "mean" else reduced(losses, reduction)
+
+
 def cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: Any = None,
     ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
@@ -78,8 +84,7 @@ def cross_entropy(
     >>> torch.nn.functional.cross_entropy(torch.zeros(2, 4), torch.tensor([1, 3]))
     tensor(1.3863)
     """
-    if size_average is not None or reduce is not None:
-        reduction = legacy_reduction(size_average, reduce)
+    reduction = chosen_reduction(size_average, reduce, reduction)
     return t.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -102,10 +107,7 @@ def mse_loss(
     if weight is None:
         return t.mse_loss(input, target, reduction)
     _check_weight(weight, input, reduction)
-    losses = (input - target) ** 2 * weight
-    if reduction == "mean":
-        return losses.sum() / weight.sum()
-    return reduced(losses, reduction)
+    return _weighted((input - target) ** 2, weight, reduction)
 
 
 def l1_loss(
@@ -118,10 +120,7 @@ def l1_loss(
     if weight is None:
         return t.l1_loss(input, target, reduction)
     _check_weight(weight, input, reduction)
-    losses = (input - target).abs() * weight
-    if reduction == "mean":
-        return losses.sum() / weight.sum()
-    return reduced(losses, reduction)
+    return _weighted((input - target).abs(), weight, reduction)
 
 
 def smooth_l1_loss(
@@ -157,7 +156,8 @@ def kl_div(
 ) -> Any:  # fmt: skip
     """target * (log(target) - input)."""
     if size_average is not None or reduce is not None:
-        return t.kl_div(input, target, legacy_reduction(size_average, reduce), log_target)
+        reduction = chosen_reduction(size_average, reduce, reduction)
+        return t.kl_div(input, target, reduction, log_target)
     if reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."

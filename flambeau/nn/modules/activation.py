@@ -16,21 +16,19 @@ from flambeau.tensor import functions as t
 from flambeau.tensor.public import fills
 
 
-class _Plain(Module):
-    """A function without settings."""
-
-
 class _MaybeInplace(Module):
-    """A function that may write into its input."""
+    """A function that may write into its input; repr shows that, and the settings in `_shown`."""
 
     __constants__ = ["inplace"]
+    _shown: tuple[str, ...] = ()
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
     def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+        shown = [f"{name}={getattr(self, name)}" for name in self._shown]
+        return ", ".join([*shown, "inplace=True"] if self.inplace else shown)
 
 
 class ReLU(_MaybeInplace):
@@ -91,98 +89,90 @@ class Hardswish(_MaybeInplace):
         return ""
 
 
-class Sigmoid(_Plain):
+class Sigmoid(Module):
     """1 / (1 + exp(-x))."""
 
     def forward(self, input: Any) -> Any:
         return t.sigmoid(input)
 
 
-class Tanh(_Plain):
+class Tanh(Module):
     """Hyperbolic tangent."""
 
     def forward(self, input: Any) -> Any:
         return t.tanh(input)
 
 
-class LogSigmoid(_Plain):
+class LogSigmoid(Module):
     """log(sigmoid(x))."""
 
     def forward(self, input: Any) -> Any:
         return t.logsigmoid(input)
 
 
-class Softsign(_Plain):
+class Softsign(Module):
     """x / (1 + |x|)."""
 
     def forward(self, input: Any) -> Any:
         return t.softsign(input)
 
 
-class Tanhshrink(_Plain):
+class Tanhshrink(Module):
     """x - tanh(x)."""
 
     def forward(self, input: Any) -> Any:
         return t.tanhshrink(input)
 
 
-class Threshold(Module):
+class Threshold(_MaybeInplace):
     """x where x > threshold, else value."""
 
     __constants__ = ["inplace", "threshold", "value"]
+    _shown = ("threshold", "value")
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.threshold = threshold
         self.value = value
-        self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self) -> str:
-        tail = ", inplace=True" if self.inplace else ""
-        return f"threshold={self.threshold}, value={self.value}{tail}"
 
-
-class RReLU(Module):
+class RReLU(_MaybeInplace):
     """Leaky ReLU whose slope is drawn from U(lower, upper) in training."""
 
     __constants__ = ["inplace", "lower", "upper"]
+    _shown = ("lower", "upper")
 
     def __init__(
         self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
     ) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.lower = lower
         self.upper = upper
-        self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        tail = ", inplace=True" if self.inplace else ""
-        return f"lower={self.lower}, upper={self.upper}{tail}"
 
-
-class Hardtanh(Module):
+class Hardtanh(_MaybeInplace):
     """clamp(x, min_val, max_val)."""
 
     __constants__ = ["inplace", "max_val", "min_val"]
+    _shown = ("min_val", "max_val")
 
     def __init__(
         self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
         min_value: float | None = None, max_value: float | None = None,
     ) -> None:  # fmt: skip
-        super().__init__()
+        super().__init__(inplace)
         if min_value is not None:
             min_val = min_value
         if max_value is not None:
             max_val = max_value
         self.min_val = min_val
         self.max_val = max_val
-        self.inplace = inplace
         if not self.max_val > self.min_val:
             raise AssertionError(
                 f"max_val must be larger than min_val, but got min_val={min_val} and "
@@ -192,23 +182,16 @@ class Hardtanh(Module):
     def forward(self, input: Any) -> Any:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        tail = ", inplace=True" if self.inplace else ""
-        return f"min_val={self.min_val}, max_val={self.max_val}{tail}"
 
-
-class _Alpha(Module):
+class _Alpha(_MaybeInplace):
     """A function with a number alpha."""
 
     __constants__ = ["alpha", "inplace"]
+    _shown = ("alpha",)
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.alpha = alpha
-        self.inplace = inplace
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
 
 class ELU(_Alpha):
@@ -251,11 +234,9 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input: Any) -> Any:
-        return (
-            t.gelu(input)
-            if self.approximate == "none"
-            else t.gelu(input, approximate=self.approximate)
-        )
+        if self.approximate == "none":
+            return t.gelu(input)
+        return t.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"
@@ -288,21 +269,18 @@ class Softshrink(_Shrink):
         return F.softshrink(input, self.lambd)
 
 
-class LeakyReLU(Module):
+class LeakyReLU(_MaybeInplace):
     """x where x >= 0, else negative_slope * x."""
 
     __constants__ = ["inplace", "negative_slope"]
+    _shown = ("negative_slope",)
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
-        super().__init__()
+        super().__init__(inplace)
         self.negative_slope = negative_slope
-        self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
 
 
 class Softplus(Module):
@@ -364,15 +342,15 @@ class _AlongDim(Module):
         if not hasattr(self, "dim"):
             self.dim = None
 
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
 
 class Softmax(_AlongDim):
     """exp(x) divided by its sum along `dim`."""
 
     def forward(self, input: Any) -> Any:
         return F.softmax(input, self.dim, _stacklevel=5)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
 
 class Softmin(_AlongDim):
@@ -381,18 +359,12 @@ class Softmin(_AlongDim):
     def forward(self, input: Any) -> Any:
         return F.softmin(input, self.dim, _stacklevel=5)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
 
 class LogSoftmax(_AlongDim):
     """log(softmax(x))."""
 
     def forward(self, input: Any) -> Any:
         return F.log_softmax(input, self.dim, _stacklevel=5)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
 
 class Softmax2d(Module):

@@ -12,8 +12,7 @@ from flambeau.nn import init
 from flambeau.nn.functions.attention import multi_head_attention_forward
 from flambeau.nn.modules.linear import NonDynamicallyQuantizableLinear
 from flambeau.nn.modules.module import Module
-from flambeau.nn.parameter import Parameter
-from flambeau.tensor import creation
+from flambeau.nn.parameter import undrawn
 
 
 class MultiheadAttention(Module):
@@ -52,7 +51,7 @@ class MultiheadAttention(Module):
             raise AssertionError("embed_dim must be divisible by num_heads")
 
         def made(*shape: int) -> Any:
-            return Parameter(creation.empty(shape, device=device, dtype=dtype))
+            return undrawn(shape, device, dtype)
 
         if self._qkv_same_embed_dim:
             self.in_proj_weight = made(3 * embed_dim, embed_dim)

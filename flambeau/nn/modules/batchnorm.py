@@ -12,7 +12,7 @@ from flambeau.base import dtypes
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
-from flambeau.nn.parameter import Parameter
+from flambeau.nn.parameter import undrawn
 from flambeau.tensor import creation
 from flambeau.tensor.public import fills
 
@@ -34,14 +34,9 @@ class _NormBase(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        if affine:
-            self.weight = Parameter(creation.empty(num_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-        if affine and bias:
-            self.bias = Parameter(creation.empty(num_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            made = undrawn(num_features, device, dtype) if wanted else None
+            self.register_parameter(name, made)
         self.running_mean: Any
         self.running_var: Any
         self.num_batches_tracked: Any

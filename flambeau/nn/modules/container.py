@@ -7,12 +7,12 @@ Not here  parameters' containers (parameter_container.py)."""
 
 from __future__ import annotations
 
-import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, Self
 
+from flambeau.nn.modules.keys import list_key, named_pairs
 from flambeau.nn.modules.module import Module
 from flambeau.nn.modules.naming import indented
 from flambeau.nn.modules.parameter_container import ParameterDict, ParameterList
@@ -22,11 +22,53 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequen
 Container = Module
 
 
-def _renumbered(modules: Iterable[Module]) -> dict[str, Any]:
-    return OrderedDict((str(number), module) for number, module in enumerate(modules))
+class _Numbered(Module):
+    """Modules in an order, the names of which are their places."""
+
+    def _key_at(self, index: Any) -> str:
+        return list_key(index, len(self))
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._modules[self._key_at(index)]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, self._key_at(index), module)
+
+    def __delitem__(self, index: Any) -> None:
+        if isinstance(index, slice):
+            for key in list(self._modules.keys())[index]:
+                delattr(self, key)
+        else:
+            delattr(self, self._key_at(index))
+        self._modules = OrderedDict(
+            (str(number), module) for number, module in enumerate(self._modules.values())
+        )
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def pop(self, key: Any) -> Any:
+        """Take a module out."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def _insert(self, index: int, module: Any) -> None:
+        modules = self._modules
+        for place in range(len(modules), index, -1):
+            modules[str(place)] = modules[str(place - 1)]
+        modules[str(index)] = module
 
 
-class Sequential(Module):
+class Sequential(_Numbered):
     """Modules called one after the other, each with the result of the one before.
 
     >>> import flambeau as torch
@@ -50,33 +92,13 @@ class Sequential(Module):
         return input
 
     def _key_at(self, index: Any) -> str:
-        count = len(self)
-        index = operator.index(index)
-        if not -count <= index < count:
-            raise IndexError(f"index {index} is out of range")
-        return next(islice(self._modules.keys(), index % count, None))
+        place = int(super()._key_at(index))  # the user may have chosen other names
+        return next(islice(self._modules.keys(), place, None))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._key_at(index)]
-
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, self._key_at(index), module)
-
-    def __delitem__(self, index: Any) -> None:
-        if isinstance(index, slice):
-            for key in list(self._modules.keys())[index]:
-                delattr(self, key)
-        else:
-            delattr(self, self._key_at(index))
-        self._modules = _renumbered(self._modules.values())
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
+        return super().__getitem__(index)
 
     def _other(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
@@ -111,17 +133,6 @@ class Sequential(Module):
             self.append(module)
         return self
 
-    def pop(self, key: Any) -> Any:
-        """Take a module out."""
-        module = self[key]
-        del self[key]
-        return module
-
-    def append(self, module: Module) -> Sequential:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
     def insert(self, index: int, module: Module) -> Sequential:
         """Add a module before the one at `index`."""
         if not isinstance(module, Module):
@@ -129,7 +140,7 @@ class Sequential(Module):
         count = len(self._modules)
         if not -count <= index <= count:
             raise IndexError(f"Index out of range: {index}")
-        _insert(self._modules, index + count if index < 0 else index, module)
+        self._insert(index + count if index < 0 else index, module)
         return self
 
     def extend(self, sequential: Iterable[Module]) -> Sequential:
@@ -139,13 +150,7 @@ class Sequential(Module):
         return self
 
 
-def _insert(modules: dict[str, Any], index: int, module: Any) -> None:
-    for position in range(len(modules), index, -1):
-        modules[str(position)] = modules[str(position - 1)]
-    modules[str(index)] = module
-
-
-class ModuleList(Module):
+class ModuleList(_Numbered):
     """Modules in a list.
 
     >>> import flambeau as torch
@@ -158,34 +163,10 @@ class ModuleList(Module):
         if modules is not None:
             self.extend(modules)
 
-    def _key_at(self, index: Any) -> str:
-        count = len(self)
-        index = operator.index(index)
-        if not -count <= index < count:
-            raise IndexError(f"index {index} is out of range")
-        return str(index % count)
-
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])
-        return self._modules[self._key_at(index)]
-
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, self._key_at(index), module)
-
-    def __delitem__(self, index: Any) -> None:
-        if isinstance(index, slice):
-            for number in range(len(self._modules))[index]:
-                delattr(self, str(number))
-        else:
-            delattr(self, self._key_at(index))
-        self._modules = _renumbered(self._modules.values())
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
+        return super().__getitem__(index)
 
     def __iadd__(self, modules: Iterable[Module]) -> Self:
         self.extend(modules)
@@ -199,18 +180,7 @@ class ModuleList(Module):
 
     def insert(self, index: int, module: Module) -> None:
         """Add a module before the one at `index`."""
-        _insert(self._modules, index, module)
-
-    def append(self, module: Module) -> ModuleList:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def pop(self, key: Any) -> Any:
-        """Take a module out."""
-        module = self[key]
-        del self[key]
-        return module
+        self._insert(index, module)
 
     def extend(self, modules: Iterable[Module]) -> ModuleList:
         """Add modules at the end."""
@@ -310,16 +280,5 @@ class ModuleDict(Module):
             for key, module in modules.items():
                 self[key] = module
             return
-        for number, pair in enumerate(modules):
-            if not isinstance(pair, Iterable):
-                raise TypeError(
-                    f"ModuleDict update sequence element #{number} should be Iterable; is"
-                    f"{type(pair).__name__}"
-                )
-            if len(pair) != 2:  # type: ignore[arg-type]
-                raise ValueError(
-                    f"ModuleDict update sequence element #{number} has length "
-                    f"{len(pair)}; 2 is required"  # type: ignore[arg-type]
-                )
-            key, module = pair
+        for key, module in named_pairs("ModuleDict", modules):
             self[key] = module

@@ -13,8 +13,7 @@ from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
 from flambeau.nn.modules.utils import repeated, reversed_twice
-from flambeau.nn.parameter import Parameter
-from flambeau.tensor import creation
+from flambeau.nn.parameter import undrawn
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -65,12 +64,8 @@ class _ConvNd(Module):
         ends = (in_channels, out_channels // groups)
         if not self.is_transposed:
             ends = (out_channels, in_channels // groups)
-        shape = (*ends, *self.kernel_size)
-        self.weight = Parameter(creation.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(creation.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.weight = undrawn((*ends, *self.kernel_size), device, dtype)
+        self.register_parameter("bias", undrawn(out_channels, device, dtype) if bias else None)
         self.reset_parameters()
 
     def _sides(self) -> list[int]:

@@ -11,8 +11,7 @@ from typing import Any
 
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
-from flambeau.nn.parameter import Parameter
-from flambeau.tensor import creation
+from flambeau.nn.parameter import undrawn
 from flambeau.tensor import functions as t
 
 
@@ -43,12 +42,8 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        shape = (out_features, in_features)
-        self.weight = Parameter(creation.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(creation.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.weight = undrawn((out_features, in_features), device, dtype)
+        self.register_parameter("bias", undrawn(out_features, device, dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -92,12 +87,8 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        shape = (out_features, in1_features, in2_features)
-        self.weight = Parameter(creation.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(creation.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.weight = undrawn((out_features, in1_features, in2_features), device, dtype)
+        self.register_parameter("bias", undrawn(out_features, device, dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

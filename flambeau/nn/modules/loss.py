@@ -308,6 +308,11 @@ class MultiMarginLoss(_WeightedLoss):
         )  # fmt: skip
 
 
+def _check_margin(name: str, margin: float) -> None:
+    if margin <= 0:
+        raise ValueError(f"{name}: expected margin to be greater than 0, got {margin} instead")
+
+
 class TripletMarginLoss(_Loss):
     """max(0, |anchor - positive| - |anchor - negative| + margin)."""
 
@@ -318,10 +323,7 @@ class TripletMarginLoss(_Loss):
         size_average: Any = None, reduce: Any = None, reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
-        if margin <= 0:
-            raise ValueError(
-                f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
-            )
+        _check_margin("TripletMarginLoss", margin)
         self.margin = margin
         self.p = p
         self.eps = eps
@@ -344,11 +346,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(None, None, reduction)
-        if margin <= 0:
-            raise ValueError(
-                "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
-                f"{margin} instead"
-            )
+        _check_margin("TripletMarginWithDistanceLoss", margin)
         self.distance_function = distance_function
         self.margin = margin
         self.swap = swap

@@ -11,8 +11,7 @@ from typing import Any
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
-from flambeau.nn.parameter import Parameter
-from flambeau.tensor import creation
+from flambeau.nn.parameter import undrawn
 from flambeau.tensor import functions as t
 
 
@@ -40,17 +39,9 @@ class LayerNorm(Module):
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.bias: Any
-        if elementwise_affine:
-            shape = self.normalized_shape
-            self.weight = Parameter(creation.empty(shape, device=device, dtype=dtype))
-            if bias:
-                self.bias = Parameter(creation.empty(shape, device=device, dtype=dtype))
-            else:
-                self.register_parameter("bias", None)
-        else:
-            self.register_parameter("weight", None)
-            self.register_parameter("bias", None)
+        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            made = undrawn(self.normalized_shape, device, dtype) if wanted else None
+            self.register_parameter(name, made)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -88,11 +79,8 @@ class RMSNorm(Module):
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        if elementwise_affine:
-            shape = self.normalized_shape
-            self.weight = Parameter(creation.empty(shape, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
+        made = undrawn(self.normalized_shape, device, dtype) if elementwise_affine else None
+        self.register_parameter("weight", made)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -127,15 +115,9 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self.bias: Any
-        if affine:
-            self.weight = Parameter(creation.empty(num_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-        if affine and bias:
-            self.bias = Parameter(creation.empty(num_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            made = undrawn(num_channels, device, dtype) if wanted else None
+            self.register_parameter(name, made)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -6,11 +6,11 @@ Not here  containers of modules (container.py)."""
 
 from __future__ import annotations
 
-import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+from flambeau.nn.modules.keys import list_key, named_pairs
 from flambeau.nn.modules.module import Module
 from flambeau.nn.modules.naming import tensor_type
 from flambeau.nn.parameter import Parameter
@@ -35,23 +35,16 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
-    def _key_at(self, index: Any) -> str:
-        count = len(self)
-        index = operator.index(index)
-        if not -count <= index < count:
-            raise IndexError(f"index {index} is out of range")
-        return str(index % count)
-
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             made = type(self)()
             for position in range(*index.indices(len(self))):
                 made.append(self[position])
             return made
-        return getattr(self, self._key_at(index))
+        return getattr(self, list_key(index, len(self)))
 
     def __setitem__(self, index: int, param: Any) -> None:
-        key = self._key_at(index)
+        key = list_key(index, len(self))
         if isinstance(param, Tensor) and not isinstance(param, Parameter):
             param = Parameter(param)
         setattr(self, key, param)
@@ -195,18 +188,7 @@ class ParameterDict(Module):
             pairs = sorted(parameters.items())
         else:
             pairs = list(parameters)
-        for number, pair in enumerate(pairs):
-            if not isinstance(pair, Iterable):
-                raise TypeError(
-                    f"ParameterDict update sequence element #{number} should be Iterable; is"
-                    f"{type(pair).__name__}"
-                )
-            if len(pair) != 2:  # type: ignore[arg-type]
-                raise ValueError(
-                    f"ParameterDict update sequence element #{number} has length "
-                    f"{len(pair)}; 2 is required"  # type: ignore[arg-type]
-                )
-            key, value = pair
+        for key, value in named_pairs("ParameterDict", pairs):
             self[key] = value
 
     def extra_repr(self) -> str:

@@ -13,11 +13,23 @@ from flambeau.nn.modules.module import Module
 from flambeau.nn.modules.utils import repeated
 
 
-class _MaxPool(Module):
+class _Pool(Module):
+    """Windows of a size, a stride and a padding over the last dims."""
+
+    n_spatial = 0
+
+    def _named(self, kind: str) -> Any:
+        """The function of this kind for as many dims."""
+        return getattr(F, f"{kind}{self.n_spatial}d")
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _MaxPool(_Pool):
     __constants__ = [
         "ceil_mode", "dilation", "kernel_size", "padding", "return_indices", "stride",
     ]  # fmt: skip
-    n_spatial = 0
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
@@ -32,17 +44,13 @@ class _MaxPool(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Any) -> Any:
-        pool = getattr(F, f"max_pool{self.n_spatial}d")
-        return pool(
+        return self._named("max_pool")(
             input, self.kernel_size, self.stride, self.padding, self.dilation,
             ceil_mode=self.ceil_mode, return_indices=self.return_indices,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
+        return f"{super().extra_repr()}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
 
 
 class MaxPool1d(_MaxPool):
@@ -63,7 +71,7 @@ class MaxPool3d(_MaxPool):
     n_spatial = 3
 
 
-class AvgPool1d(Module):
+class AvgPool1d(_Pool):
     """Means of windows of (N, C, L)."""
 
     def __init__(
@@ -83,13 +91,8 @@ class AvgPool1d(Module):
             self.count_include_pad,
         )  # fmt: skip
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class _AvgPoolNd(Module):
-    n_spatial = 0
-
+class _AvgPoolNd(_Pool):
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: int | None = None,
@@ -103,14 +106,10 @@ class _AvgPoolNd(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input: Any) -> Any:
-        pool = F.avg_pool2d if self.n_spatial == 2 else F.avg_pool3d
-        return pool(
+        return self._named("avg_pool")(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
             self.count_include_pad, self.divisor_override,
         )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class AvgPool2d(_AvgPoolNd):
@@ -125,15 +124,13 @@ class AvgPool3d(_AvgPoolNd):
     n_spatial = 3
 
 
-class _AdaptiveAvgPool(Module):
-    n_spatial = 0
-
+class _AdaptiveAvgPool(_Pool):
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
 
     def forward(self, input: Any) -> Any:
-        return getattr(F, f"adaptive_avg_pool{self.n_spatial}d")(input, self.output_size)
+        return self._named("adaptive_avg_pool")(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -163,8 +160,7 @@ class _AdaptiveMaxPool(_AdaptiveAvgPool):
         self.return_indices = return_indices
 
     def forward(self, input: Any) -> Any:
-        pool = getattr(F, f"adaptive_max_pool{self.n_spatial}d")
-        return pool(input, self.output_size, self.return_indices)
+        return self._named("adaptive_max_pool")(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
@@ -185,9 +181,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     n_spatial = 3
 
 
-class _MaxUnpool(Module):
-    n_spatial = 0
-
+class _MaxUnpool(_Pool):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
         count = self.n_spatial
@@ -196,12 +190,9 @@ class _MaxUnpool(Module):
         self.padding = repeated(padding, count)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
-        return getattr(F, f"max_unpool{self.n_spatial}d")(
+        return self._named("max_unpool")(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class MaxUnpool1d(_MaxUnpool):
@@ -222,9 +213,7 @@ class MaxUnpool3d(_MaxUnpool):
     n_spatial = 3
 
 
-class _LPPool(Module):
-    n_spatial = 0
-
+class _LPPool(_Pool):
     def __init__(
         self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> None:
@@ -235,7 +224,7 @@ class _LPPool(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Any) -> Any:
-        pool = getattr(F, f"lp_pool{self.n_spatial}d")
+        pool = self._named("lp_pool")
         return pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:

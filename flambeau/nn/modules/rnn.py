@@ -14,10 +14,17 @@ from typing import Any
 from flambeau.gradients.autocast import outside
 from flambeau.nn import init
 from flambeau.nn.functions import recurrence
+from flambeau.nn.functions.dropout import dropout
 from flambeau.nn.modules.module import Module
-from flambeau.nn.parameter import Parameter
-from flambeau.tensor import creation
+from flambeau.nn.parameter import undrawn
 from flambeau.tensor import functions as t
+
+
+def _draw_all(layer: Any) -> None:
+    bound = 1.0 / math.sqrt(layer.hidden_size) if layer.hidden_size > 0 else 0
+    for weight in layer.parameters():
+        init.uniform_(weight, -bound, bound)
+
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -66,9 +73,7 @@ class RNNBase(Module):
                     shapes["weight_hr"] = (proj_size, hidden_size)
                 names = [name + tail for name in shapes]
                 for name, shape in zip(names, shapes.values(), strict=True):
-                    setattr(
-                        self, name, Parameter(creation.empty(shape, device=device, dtype=dtype))
-                    )
+                    self.register_parameter(name, undrawn(shape, device, dtype))
                 self._flat_weights_names.extend(names)
                 self._all_weights.append(names)
         if dropout > 0 and num_layers == 1:
@@ -82,9 +87,7 @@ class RNNBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw everything from U(-1/sqrt(hidden_size), 1/sqrt(hidden_size))."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        _draw_all(self)
 
     def flatten_parameters(self) -> None:
         """Nothing to do: weights need not lie side by side."""
@@ -168,26 +171,27 @@ class RNNBase(Module):
             outputs = []
             for direction in range(n_directions):
                 number = layer * n_directions + direction
-                weights = dict(
-                    zip(
-                        [name.split("_l")[0] for name in self._all_weights[number]],
-                        self.all_weights[number],
-                        strict=True,
-                    )
-                )
                 made, last = recurrence.run(
-                    self.mode, current, [each[number] for each in states], weights,
-                    is_reverse=direction == 1,
+                    self.mode, current, [each[number] for each in states],
+                    self.weights_at(number), is_reverse=direction == 1,
                 )  # fmt: skip
                 outputs.append(made)
                 for held, each in zip(finals, last, strict=True):
                     held.append(each)
             current = outputs[0] if n_directions == 1 else t.cat(outputs, 2)
-            if self.dropout > 0 and self.training and layer < self.num_layers - 1:
-                from flambeau.nn.functions.dropout import dropout
-
-                current = dropout(current, self.dropout)
+            current = self.between_layers(current, layer)
         return current, tuple(t.stack(held) for held in finals)
+
+    def weights_at(self, number: int) -> dict[str, Any]:
+        """Parameters of a layer and direction, without the ends of their names."""
+        names = self._all_weights[number]
+        return {name.split("_l")[0]: getattr(self, name) for name in names}
+
+    def between_layers(self, output: Any, layer: int) -> Any:
+        """What a layer gives to the next one: its output, with dropout in training."""
+        if self.dropout > 0 and self.training and layer < self.num_layers - 1:
+            return dropout(output, self.dropout)
+        return output
 
     def _finished(self, output: Any, has_batch: bool) -> Any:
         if not has_batch:
@@ -238,8 +242,7 @@ class RNN(RNNBase):
             raise ValueError(
                 f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
             )
-        self_mode = "RNN_TANH" if nonlinearity == "tanh" else "RNN_RELU"
-        super().__init__(self_mode, *args, **kwargs)
+        super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
         self.nonlinearity = nonlinearity
 
 
@@ -289,24 +292,15 @@ class RNNCellBase(Module):
         self.bias = bias
         gates = num_chunks * hidden_size
 
-        def made(*shape: int) -> Any:
-            return Parameter(creation.empty(shape, device=device, dtype=dtype))
-
-        self.weight_ih = made(gates, input_size)
-        self.weight_hh = made(gates, hidden_size)
-        if bias:
-            self.bias_ih = made(gates)
-            self.bias_hh = made(gates)
-        else:
-            self.register_parameter("bias_ih", None)
-            self.register_parameter("bias_hh", None)
+        self.weight_ih = undrawn((gates, input_size), device, dtype)
+        self.weight_hh = undrawn((gates, hidden_size), device, dtype)
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, undrawn(gates, device, dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw everything from U(-1/sqrt(hidden_size), 1/sqrt(hidden_size))."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        _draw_all(self)
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"

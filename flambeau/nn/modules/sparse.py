@@ -12,21 +12,23 @@ from flambeau.autograd.grad_mode import no_grad
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
-from flambeau.nn.parameter import Parameter
-from flambeau.tensor import creation
+from flambeau.nn.parameter import Parameter, undrawn
 
 
 def _padding(padding_idx: int | None, num_embeddings: int) -> int | None:
-    if padding_idx is None:
-        return None
-    if padding_idx > 0:
-        if padding_idx >= num_embeddings:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-    elif padding_idx < 0:
-        if padding_idx < -num_embeddings:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx = num_embeddings + padding_idx
-    return padding_idx
+    """The padding row's number, counted from the start."""
+    if padding_idx is None or padding_idx == 0:
+        return padding_idx
+    if not -num_embeddings <= padding_idx < num_embeddings:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % num_embeddings
+
+
+def _draw(layer: Any) -> None:
+    init.normal_(layer.weight)
+    if layer.padding_idx is not None:
+        with no_grad():
+            layer.weight[layer.padding_idx].fill_(0)
 
 
 class Embedding(Module):
@@ -57,10 +59,8 @@ class Embedding(Module):
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
         if _weight is None:
-            shape = (num_embeddings, embedding_dim)
-            self.weight = Parameter(
-                creation.empty(shape, device=device, dtype=dtype), requires_grad=not _freeze
-            )
+            self.weight = undrawn((num_embeddings, embedding_dim), device, dtype)
+            self.weight.requires_grad = not _freeze
             self.reset_parameters()
         else:
             if list(_weight.shape) != [num_embeddings, embedding_dim]:
@@ -71,10 +71,7 @@ class Embedding(Module):
 
     def reset_parameters(self) -> None:
         """Draw the table from N(0, 1); the padding row is 0."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
+        _draw(self)
 
     def forward(self, input: Any) -> Any:
         return F.embedding(
@@ -127,8 +124,7 @@ class EmbeddingBag(Module):
         self.scale_grad_by_freq = scale_grad_by_freq
         self.padding_idx = _padding(padding_idx, num_embeddings)
         if _weight is None:
-            shape = (num_embeddings, embedding_dim)
-            self.weight = Parameter(creation.empty(shape, device=device, dtype=dtype))
+            self.weight = undrawn((num_embeddings, embedding_dim), device, dtype)
             self.reset_parameters()
         else:
             self.weight = Parameter(_weight)
@@ -138,10 +134,7 @@ class EmbeddingBag(Module):
 
     def reset_parameters(self) -> None:
         """Draw the table from N(0, 1); the padding row is 0."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
+        _draw(self)
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         return F.embedding_bag(

@@ -231,8 +231,7 @@ def _layers(layer: Any, data: Any, states: list[Any], sizes: list[int]) -> tuple
         outputs = []
         for direction in range(n_directions):
             at = number * n_directions + direction
-            names = [name.split("_l")[0] for name in layer._all_weights[at]]
-            weights = dict(zip(names, layer.all_weights[at], strict=True))
+            weights = layer.weights_at(at)
             into = t.linear(data, weights["weight_ih"], weights.get("bias_ih"))
             parts = list(t.split(into, tuple(sizes), 0))
             start = [each[at] for each in states]
@@ -242,10 +241,7 @@ def _layers(layer: Any, data: Any, states: list[Any], sizes: list[int]) -> tuple
             for held, each in zip(finals, last, strict=True):
                 held.append(each)
         data = outputs[0] if n_directions == 1 else t.cat(outputs, 1)
-        if layer.dropout > 0 and layer.training and number < layer.num_layers - 1:
-            from flambeau.nn.functions.dropout import dropout
-
-            data = dropout(data, layer.dropout)
+        data = layer.between_layers(data, number)
     return data, [t.stack(held) for held in finals]
 
 
