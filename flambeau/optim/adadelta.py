@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.optim import group as groups
-from flambeau.optim.each import EachParameter, check_numbers, decayed
+from flambeau.optim.each import EachParameter, decayed
 
 
 class Adadelta(EachParameter):
@@ -23,7 +23,7 @@ class Adadelta(EachParameter):
         groups.check_rate(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        check_numbers(eps=(eps, "epsilon"), weight_decay=(weight_decay, "weight_decay"))
+        groups.check_not_negative(epsilon=eps, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.optim import group as groups
-from flambeau.optim.each import check_numbers
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.update import update
 from flambeau.tensor.public import fills
@@ -26,11 +25,12 @@ class Adagrad(Optimizer):
         maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
         groups.check_rate(lr)
-        check_numbers(
-            lr_decay=(lr_decay, "lr_decay"), weight_decay=(weight_decay, "weight_decay"),
-            initial=(initial_accumulator_value, "initial_accumulator_value"),
-            eps=(eps, "epsilon"),
-        )  # fmt: skip
+        groups.check_not_negative(
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            epsilon=eps,
+        )
         defaults = {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,

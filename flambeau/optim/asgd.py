@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.optim import group as groups
-from flambeau.optim.each import EachParameter, check_numbers, decayed
+from flambeau.optim.each import EachParameter, decayed
 from flambeau.optim.state import rounded
 
 
@@ -22,7 +22,7 @@ class ASGD(EachParameter):
         maximize: bool = False, differentiable: bool = False, capturable: bool = False,
     ) -> None:  # fmt: skip
         groups.check_rate(lr)
-        check_numbers(weight_decay=(weight_decay, "weight_decay"))
+        groups.check_not_negative(weight_decay=weight_decay)
         defaults = {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,

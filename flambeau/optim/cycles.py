@@ -10,7 +10,7 @@ import math
 import types
 from typing import Any
 
-from flambeau.optim.schedule import LRScheduler, check_optimizer, per_group, set_value, values_of
+from flambeau.optim.schedule import LRScheduler, check_optimizer, per_group, set_value
 
 
 def _set_momentum(group: dict[str, Any], uses_betas: bool, momentum: float) -> None:
@@ -157,14 +157,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         else:
             self._jump(epoch)
         self.last_epoch = math.floor(epoch)
-        self._get_lr_called_within_step = True
-        try:
-            values = self.get_lr()
-        finally:
-            self._get_lr_called_within_step = False
-        for group, value in zip(self.optimizer.param_groups, values, strict=True):
-            set_value(group, "lr", value)
-        self._last_lr = values_of(self.optimizer, "lr")
+        self._set_rates(self.get_lr)
 
     def _jump(self, epoch: Any) -> None:
         if epoch < 0:

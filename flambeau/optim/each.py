@@ -62,17 +62,3 @@ def decayed(parameter: Any, gradient: Any, group: dict[str, Any]) -> Any:
         parameter.mul_(1 - groups.number(group["lr"]) * decay)
         return gradient
     return gradient.add(parameter, alpha=decay)
-
-
-def check_betas(betas: Any) -> None:
-    """Refuse betas outside [0, 1)."""
-    for index in (0, 1):
-        if not 0.0 <= betas[index] < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")
-
-
-def check_numbers(**settings: Any) -> None:
-    """Refuse numbers below zero: name -> (value, torch's word for it)."""
-    for value, name in settings.values():
-        if not value >= 0.0:
-            raise ValueError(f"Invalid {name} value: {value}")

@@ -28,6 +28,20 @@ def check_rate(lr: Any) -> None:
         raise ValueError(f"Invalid learning rate: {lr}")
 
 
+def check_betas(betas: Any) -> None:
+    """Refuse betas outside [0, 1)."""
+    for index in (0, 1):
+        if not 0.0 <= betas[index] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")
+
+
+def check_not_negative(**settings: Any) -> None:
+    """Refuse settings below zero, by torch's words for them."""
+    for name, value in settings.items():
+        if not value >= 0.0:
+            raise ValueError(f"Invalid {name} value: {value}")
+
+
 def check_flags(settings: dict[str, Any]) -> None:
     """Refuse flags that exclude each other."""
     if settings.get("fused"):

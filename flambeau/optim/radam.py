@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.optim import group as groups
-from flambeau.optim.each import EachParameter, check_betas, check_numbers, decayed
+from flambeau.optim.each import EachParameter, decayed
 
 
 class RAdam(EachParameter):
@@ -22,9 +22,9 @@ class RAdam(EachParameter):
         differentiable: bool = False,
     ) -> None:  # fmt: skip
         groups.check_rate(lr)
-        check_numbers(eps=(eps, "epsilon"))
-        check_betas(betas)
-        check_numbers(weight_decay=(weight_decay, "weight_decay"))
+        groups.check_not_negative(epsilon=eps)
+        groups.check_betas(betas)
+        groups.check_not_negative(weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "maximize": maximize, "foreach": foreach, "capturable": capturable,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.optim import group as groups
-from flambeau.optim.each import check_numbers
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.update import update
 
@@ -26,10 +25,9 @@ class RMSprop(Optimizer):
         differentiable: bool = False,
     ) -> None:  # fmt: skip
         groups.check_rate(lr)
-        check_numbers(
-            eps=(eps, "epsilon"), momentum=(momentum, "momentum"),
-            weight_decay=(weight_decay, "weight_decay"), alpha=(alpha, "alpha"),
-        )  # fmt: skip
+        groups.check_not_negative(
+            epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha
+        )
         defaults = {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,

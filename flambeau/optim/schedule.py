@@ -9,6 +9,7 @@ from __future__ import annotations
 import types
 import warnings
 import weakref
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
@@ -146,15 +147,17 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
+        if epoch is None:
+            self.last_epoch += 1
+            self._set_rates(self.get_lr)
+        else:
+            self.last_epoch = epoch
+            self._set_rates(getattr(self, "_get_closed_form_lr", self.get_lr))
+
+    def _set_rates(self, rates: Callable[[], list[Any]]) -> None:
         self._get_lr_called_within_step = True
         try:
-            if epoch is None:
-                self.last_epoch += 1
-                values = self.get_lr()
-            else:
-                self.last_epoch = epoch
-                closed = getattr(self, "_get_closed_form_lr", self.get_lr)
-                values = closed()
+            values = rates()
         finally:
             self._get_lr_called_within_step = False
         for group, value in zip(self.optimizer.param_groups, values, strict=True):
