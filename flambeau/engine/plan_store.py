@@ -41,19 +41,25 @@ _MARSHAL: Final = 2
 _SUFFIX: Final = ".plan"
 # Folders that decide what the plan of a segment is, its native kernels' texts included.
 _SOURCES: Final = ("base", "codegen", "devices", "engine", "ops")
+_PLANNING: Final = "flambeau.engine.planning.template"
+# Shorter segments are planned as fast as a plan is looked for, once planning has been imported.
+FEW_RECORDS: Final = 8
+# Plans bound to sizes by a template that a process writes: there may be thousands.
+MAX_BOUND: Final = 256
 # Segments whose plan came from disk, for planning to know when a form comes again.
 MAX_LOADED: Final = 256
 LOADED: Final[deque[SegmentFacts]] = deque(maxlen=MAX_LOADED)
 
 
 class Statistics:
-    """What came from disk and went there."""
+    """What came from disk and went there, of it plans that a template bound to sizes."""
 
-    __slots__ = ("loaded", "stored")
+    __slots__ = ("loaded", "stored", "stored_bound")
 
     def __init__(self) -> None:
         self.loaded = 0
         self.stored = 0
+        self.stored_bound = 0
 
 
 STATS: Final = Statistics()
@@ -64,9 +70,12 @@ def plan_for(facts: SegmentFacts, came_back: bool) -> tuple[Plan, bool]:
 
     came_back   the segment has a plan whose records are planned apart: it is planned as a whole
     """
-    key = key_of(facts) if CONFIG.keep_plans else None
-    if key is not None:
-        plan = _load(key)
+    key = None
+    n_records = len(facts.keys)
+    is_planned_soon = n_records < FEW_RECORDS and _PLANNING in sys.modules
+    if CONFIG.keep_plans and not is_planned_soon:
+        key = key_of(facts)
+        plan = _load(key) if key is not None else None
         if plan is not None and not (came_back and plan.is_apart):
             STATS.loaded += 1
             LOADED.append(facts)
@@ -76,8 +85,12 @@ def plan_for(facts: SegmentFacts, came_back: bool) -> tuple[Plan, bool]:
     from flambeau.engine.planning import template
 
     plan, is_new = (plans.plan_segment(facts), True) if came_back else template.plan_for(facts)
-    if is_new and key is not None and not sys.is_finalizing():
-        _store(key, plan)
+    pays = is_new or (n_records >= FEW_RECORDS and STATS.stored_bound < MAX_BOUND)
+    if pays and CONFIG.keep_plans and not sys.is_finalizing():
+        key = key or key_of(facts)
+        if key is not None:
+            _store(key, plan)
+            STATS.stored_bound += not is_new
     return plan, is_new
 
 

@@ -49,7 +49,8 @@ _addresses: dict[str, int] = {}
 # Function -> the key that its object is kept under.
 _keys: dict[str, str] = {}
 _loads: dict[str, _Load] = {}
-_caches: dict[Path, ObjectCache] = {}
+# The switch that names a folder -> what is kept there.
+_caches: dict[str | None, ObjectCache] = {}
 _machines: dict[int, Any] = {}
 
 
@@ -177,10 +178,10 @@ def _image_of(name: str, given: Text) -> Image:
 
 def object_store() -> ObjectCache:
     """Where objects are kept under the present switches."""
-    folder = default_folder()
-    store = _caches.get(folder)
+    chosen = CONFIG.cache_dir
+    store = _caches.get(chosen)
     if store is None:
-        store = _caches[folder] = ObjectCache(folder)
+        store = _caches[chosen] = ObjectCache(default_folder())
     return store
 
 

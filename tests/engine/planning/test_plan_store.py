@@ -27,8 +27,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Path]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of plans of its own; the kernels stay where they are, loaded."""
+    monkeypatch.setattr(plan_store, "FEW_RECORDS", 0)
     torch.ones(1).add(1).item()
     folder = tmp_path / "plans"
     with debug.cache_dir(str(folder)), debug.keep_plans(True):
@@ -226,6 +227,38 @@ def test_forms_whose_plan_came_from_disk_have_been_seen() -> None:
     made = template.STATS.made
     assert mean(21) == 20.0
     assert template.STATS.made == made + 1
+
+
+@pytest.mark.usefixtures("store")
+def test_bound_plans_are_written_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_store, "MAX_BOUND", plan_store.STATS.stored_bound + 3)
+    x = torch.arange(40, dtype=torch.float64)
+    assert x[1].item() == 1.0
+    before, bound = plan_store.STATS.stored, template.STATS.bound
+    for i in range(2, 20):
+        assert (x[:i] * 2).mean().item() == i - 1
+    assert template.STATS.bound - bound >= 14
+    assert 4 <= plan_store.STATS.stored - before <= 6
+    clear_memory()
+    loaded = plan_store.STATS.loaded
+    for i in range(2, 5):
+        assert (x[:i] * 2).mean().item() == i - 1
+    assert plan_store.STATS.loaded == loaded + 3
+
+
+@pytest.mark.usefixtures("store")
+def test_short_segments_are_not_looked_for_once_planning_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plan_store, "FEW_RECORDS", 8)
+    loaded = plan_store.STATS.loaded
+    for _ in range(2):
+        assert (torch.ones(4) * 11).sum().item() == 44.0
+        clear_memory()
+    assert plan_store.STATS.loaded == loaded
+    monkeypatch.setattr(plan_store, "_PLANNING", "not imported")
+    assert (torch.ones(4) * 11).sum().item() == 44.0
+    assert plan_store.STATS.loaded == loaded + 1
 
 
 @pytest.mark.parametrize(
