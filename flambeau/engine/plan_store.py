@@ -43,12 +43,12 @@ _SUFFIX: Final = ".plan"
 _SOURCES: Final = ("base", "codegen", "devices", "engine", "ops")
 _PLANNING: Final = "flambeau.engine.planning.template"
 # Shorter segments are planned as fast as a plan is looked for, once planning has been imported.
-FEW_RECORDS: Final = 8
+FEW_RECORDS: Final = 4
 # Plans bound to sizes by a template that a process writes: there may be thousands.
 MAX_BOUND: Final = 256
 # Segments whose plan came from disk, for planning to know when a form comes again.
 MAX_LOADED: Final = 256
-LOADED: Final[deque[SegmentFacts]] = deque(maxlen=MAX_LOADED)
+_LOADED: Final[deque[SegmentFacts]] = deque(maxlen=MAX_LOADED)
 
 
 class Statistics:
@@ -78,7 +78,7 @@ def plan_for(facts: SegmentFacts, came_back: bool) -> tuple[Plan, bool]:
         plan = _load(key) if key is not None else None
         if plan is not None and not (came_back and plan.is_apart):
             STATS.loaded += 1
-            LOADED.append(facts)
+            _LOADED.append(facts)
             return plan, True
     # Planning brings the whole code generator.
     from flambeau.engine.planning import plan as plans
@@ -92,6 +92,24 @@ def plan_for(facts: SegmentFacts, came_back: bool) -> tuple[Plan, bool]:
             _store(key, plan)
             STATS.stored_bound += not is_new
     return plan, is_new
+
+
+def loaded_like(facts: SegmentFacts) -> list[SegmentFacts]:
+    """Segments of the same operators whose plans came from disk; each is told of once."""
+    operators = [key[0].operator for key in facts.keys]
+    found = [
+        each
+        for each in _LOADED
+        if len(each.keys) == len(operators) and [key[0].operator for key in each.keys] == operators
+    ]
+    for each in found:
+        _LOADED.remove(each)
+    return found
+
+
+def forget() -> None:
+    """Drop what is known of segments whose plans came from disk."""
+    _LOADED.clear()
 
 
 # Keys ------------------------------------------------------------------------

@@ -26,6 +26,10 @@ _HEADER_BYTES: Final = len(_MAGIC) + 8 + 32  # magic, payload size, payload sha2
 _SUFFIX: Final = ".kernel"
 # A file is one of the cache's own if this is in its name, and whole if it is the end.
 _SUFFIXES: Final = (_SUFFIX, ".plan")
+# What has been written since somebody looked at the whole folder: a file of a byte per unit, so
+# that many processes that write little look as seldom as one that writes much.
+_TALLY: Final = "written"
+_UNITS: Final = 4096
 # A file is marked as used at most this often, so that warm starts do not write.
 _TOUCH_SECONDS: Final = 24 * 3600
 
@@ -36,7 +40,6 @@ class ObjectCache:
     def __init__(self, folder: Path, maximum_bytes: int = MAXIMUM_BYTES) -> None:
         self.folder: Path | None = _private_folder(folder)
         self._maximum_bytes = maximum_bytes
-        self._written_bytes = maximum_bytes  # so that the first store looks at the folder
 
     def load(self, key: str, suffix: str = _SUFFIX) -> bytes | None:
         """Payload stored under `key` with this suffix, one of _SUFFIXES, or None."""
@@ -73,10 +76,28 @@ class ObjectCache:
             _remove(aside)
             _warn_once(f"cannot write to {self.folder} ({error.strerror})")
             return
-        self._written_bytes += len(payload) + _HEADER_BYTES
-        if self._written_bytes >= self._maximum_bytes // 8:
-            self._written_bytes = 0
+        if self._is_due(len(payload) + _HEADER_BYTES):
             self._drop_oldest()
+
+    def _is_due(self, n_bytes: int) -> bool:
+        """Count bytes as written; whether they and those before are an eighth of the bound."""
+        unit = max(self._maximum_bytes // 8 // _UNITS, 1)
+        marks = bytes(-(-n_bytes // unit))
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            descriptor = os.open(f"{self.folder}/{_TALLY}", flags, 0o600)
+            try:
+                os.write(descriptor, marks)
+                n_marks = os.fstat(descriptor).st_size
+                # A new tally says nothing of what lies there already.
+                is_due = n_marks == len(marks) or n_marks * unit >= self._maximum_bytes // 8
+                if is_due:
+                    os.truncate(descriptor, 1)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            return True
+        return is_due
 
     def _drop_oldest(self) -> None:
         """Bring the folder below its bound, and remove what crashed writers left behind."""

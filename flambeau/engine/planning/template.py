@@ -85,8 +85,8 @@ def forget() -> None:
 
 def plan_for(facts: SegmentFacts) -> tuple[Plan, bool]:
     """A plan of the segment, and whether it was planned for it rather than bound."""
-    while plan_store.LOADED:
-        _notice(plan_store.LOADED.popleft())
+    for each in plan_store.loaded_like(facts):
+        _notice(each)
     begun, is_new = _begun(facts, _whole)
     return plans.finish([begun])[0], is_new
 

@@ -47,7 +47,7 @@ def test_compiles_once_then_loads_then_remembers(empty_folder: Path) -> None:
     assert [call(first[name], 7) for name in texts] == [1007 + k for k in range(5)]
     assert jit.compile_functions(texts) == first
     assert (jit.STATS.compiled, jit.STATS.loaded) == (start[0] + 5, start[1])
-    assert len(list(empty_folder.iterdir())) == 5
+    assert len(list(empty_folder.glob("*.kernel"))) == 5
 
     jit.release(texts)
     again = jit.compile_functions(texts)
@@ -68,7 +68,7 @@ def test_damaged_files_are_compiled_again(empty_folder: Path, damage: str) -> No
     name, text = adder(3)
     jit.compile_functions({name: text})
     jit.release([name])
-    (path,) = empty_folder.iterdir()
+    (path,) = empty_folder.glob("*.kernel")
     if damage == "truncate":
         path.write_bytes(path.read_bytes()[:-3])
     elif damage == "other":

@@ -90,10 +90,28 @@ def test_the_folder_stays_bounded_and_the_oldest_go_first(folder: Path) -> None:
     for number in range(60):
         cache.store(f"key{number}", PAYLOAD)
         os.utime(file_of(folder, f"key{number}"), (number, number))
-    total = sum(path.stat().st_size for path in folder.iterdir())
+    total = sum(path.stat().st_size for path in folder.glob("*.kernel"))
     assert total <= 24 * len(PAYLOAD)  # an eighth may be written before the next look
     assert cache.load("key0") is None
     assert cache.load("key59") == PAYLOAD
+
+
+def test_processes_that_write_little_keep_the_bound_and_look_seldom(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+    drop_oldest = ObjectCache._drop_oldest
+
+    def counted(cache: ObjectCache) -> None:
+        looks.append(cache)
+        drop_oldest(cache)
+
+    monkeypatch.setattr(ObjectCache, "_drop_oldest", counted)
+    for number in range(160):
+        ObjectCache(folder, maximum_bytes=80 * len(PAYLOAD)).store(f"key{number}", PAYLOAD)
+    total = sum(path.stat().st_size for path in folder.glob("*.kernel"))
+    assert total <= 92 * len(PAYLOAD)
+    assert 8 <= len(looks) <= 24
 
 
 def test_use_is_noted(folder: Path) -> None:
@@ -117,7 +135,7 @@ def _store_and_load(folder: Path, number: int) -> bool:
 def test_processes_write_the_same_key_at_once(folder: Path) -> None:
     with multiprocessing.get_context("fork").Pool(4) as pool:
         assert all(pool.starmap(_store_and_load, [(folder, k) for k in range(4)]))
-    assert [path.name for path in folder.iterdir()] == ["shared.kernel"]
+    assert [path.name for path in folder.glob("*.kernel*")] == ["shared.kernel"]
 
 
 def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch) -> None:

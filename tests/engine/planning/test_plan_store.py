@@ -34,7 +34,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "plans"
     with debug.cache_dir(str(folder)), debug.keep_plans(True):
         run.forget_plans()
-        plan_store.LOADED.clear()
+        plan_store.forget()
         yield folder
     run.forget_plans()
 
@@ -87,7 +87,7 @@ def train() -> list[list[float]]:
 def clear_memory() -> None:
     """Forget the plans of this process, not those on disk."""
     run.forget_plans()
-    plan_store.LOADED.clear()
+    plan_store.forget()
 
 
 @pytest.mark.usefixtures("store")
