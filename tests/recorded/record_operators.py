@@ -48,7 +48,10 @@ def attention(q, k, v, mask, dropout, scale, keep, is_causal):
 def batch_norm_train(x, w, b, eps):
     dims = [d for d in range(x.dim()) if d != 1]
     out = F.batch_norm(x, None, None, w, b, True, 0.1, eps)
-    return out, x.mean(dims).detach(), x.var(dims).detach()
+    x = x.detach()
+    wide = x if x.dtype is torch.float64 else x.float()
+    centre, scale = wide.mean(dims), (wide.var(dims, False) + eps).rsqrt()
+    return out, x.mean(dims), x.var(dims), centre, centre * 0, scale
 
 
 def sliced(x, dim, start, end, step):

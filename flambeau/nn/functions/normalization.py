@@ -45,7 +45,7 @@ def batch_norm(
     _check_batch(input.shape)
     if input.dim() < 2:
         return _without_channels(input, running_mean, weight, bias)
-    output, mean, var = t.batch_norm_train(input, weight, bias, eps)
+    output, mean, var, *_ = t.batch_norm_train(input, weight, bias, eps)
     with no_grad():
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(mean.detach(), alpha=momentum)
@@ -85,7 +85,7 @@ def instance_norm(
         )
     samples, channels = input.shape[:2]
     flat = input.reshape(1, samples * channels, *input.shape[2:])
-    output, mean, var = t.batch_norm_train(flat, None, None, eps)
+    output, mean, var, *_ = t.batch_norm_train(flat, None, None, eps)
     output = output.reshape(input.shape)
     sides = (1, channels) + (1,) * (input.dim() - 2)
     if weight is not None:

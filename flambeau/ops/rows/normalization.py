@@ -295,10 +295,35 @@ def by_channel(b: Any, value: Any, ndim: int) -> Any:
     return None if value is None else b.reshape(value, (value.shape[0], *(1,) * (ndim - 2)))
 
 
-@operator("batch_norm_train", function=False, returns=("output", "mean", "var"))
+def channel_sum(b: Any, value: Any) -> Any:
+    """Sums over all but the channels, reduced dims kept as 1: of every image's channel, then over
+    the images. Rows of an image lie together; channels are far apart from image to image."""
+    if len(value.shape) > 2:
+        value = b.reduce("sum", value, tuple(range(2, len(value.shape))), True)
+    return b.reduce("sum", value, (0,), True)
+
+
+def channel_count(b: Any, value: Any, less: int = 0) -> Any:
+    """How many elements a channel has, less some."""
+    return b.size_number(n_reduced(value.shape, channel_dims(len(value.shape))) - less, value.dtype)
+
+
+def channel_hat(b: Any, input: Any, centre: Any, rest: Any, scale: Any) -> Any:
+    """(x - mean) * scale, the mean in two parts."""
+    return b.map(
+        lambda k, x, m, r, f: k.mul(k.sub(k.sub(x, m), r), f), input, centre, rest, scale,
+        compute=input.dtype.compute,
+    )  # fmt: skip
+
+
+@operator(
+    "batch_norm_train", function=False,
+    returns=("output", "mean", "var", "centre", "rest", "scale"),
+)  # fmt: skip
 class BatchNormTrain(Operator):
     """Mean 0 and variance 1 per channel over the batch; also the mean and the unbiased variance,
-    for the running averages (Ioffe and Szegedy, 2015)."""
+    for the running averages (Ioffe and Szegedy, 2015), and for the gradient the mean in two parts
+    and 1 / sqrt(var + eps)."""
 
     def infer(
         self, input: Tensor, weight: OptionalTensor, bias: OptionalTensor, eps: float
@@ -315,26 +340,38 @@ class BatchNormTrain(Operator):
         statistics = contiguous((input.shape[1],), input.dtype, input.device)
         given = [each for each in (input, weight, bias) if each is not None]
         out = contiguous(input.shape, input.dtype, shapes.common_device(given))
-        return Inferred((out, statistics, statistics), {"eps": float(eps)})
+        kept = contiguous((input.shape[1],), input.dtype.compute, input.device)
+        return Inferred((out, statistics, statistics, kept, kept, kept), {"eps": float(eps)})
 
     def lower(self, b: Any, input: Any, weight: Any, bias: Any, eps: float) -> Any:
         ndim = len(input.shape)
-        dims = channel_dims(ndim)
-        hat, _ = normalised(b, input, dims, eps)
+        elements = b.convert(input, input.dtype.compute)
+        count = channel_count(b, elements)
+        mean = b.map(lambda k, s, n: k.div(s, n), channel_sum(b, elements), count)
+        away = b.map(lambda k, x, m: k.sub(x, m), elements, mean)
+        rest = b.map(lambda k, s, n: k.div(s, n), channel_sum(b, away), count)
+        squares = channel_sum(b, b.map(lambda k, d: k.mul(d, d), away))
+        squares = b.map(
+            lambda k, s, r, n: k.max(k.sub(s, k.mul(k.mul(r, r), n)), 0.0), squares, rest, count
+        )
+        scale = b.map(lambda k, s, n: k.div(1.0, k.sqrt(k.add(k.div(s, n), eps))), squares, count)
+        hat = channel_hat(b, elements, mean, rest, scale)
         output = affine(b, hat, by_channel(b, weight, ndim), by_channel(b, bias, ndim))
-        away, rest, mean = centred(b, input, dims)
-        squares = squares_about_mean(b, away, rest, dims)
-        freedom = b.size_number(n_reduced(input.shape, dims) - 1, away.dtype)
         exact = b.map(lambda k, m, r: k.add(m, r), mean, rest)
-        variance = b.map(lambda k, s, n: k.div(k.max(s, 0.0), n), squares, freedom)
+        freedom = channel_count(b, elements, 1)
+        variance = b.map(lambda k, s, n: k.div(s, n), squares, freedom)
         channels = (input.shape[1],)
-        return output, b.reshape(exact, channels), b.reshape(variance, channels)
+        numbers = (exact, variance, mean, rest, scale)
+        return output, *[b.reshape(each, channels) for each in numbers]
 
-    def vjp(self, t: Any, grad_output: Any, input: Any, weight: Any, eps: float, needs: Any) -> Any:
+    def vjp(
+        self, t: Any, grad_output: Any, input: Any, weight: Any, centre: Any, rest: Any,
+        scale: Any, eps: float, needs: Any,
+    ) -> Any:  # fmt: skip
         if grad_output is None:
             return None, None, None
         if not t.is_grad_enabled():
-            parts = t.batch_norm_backward(grad_output, input, weight, eps)
+            parts = t.batch_norm_backward(grad_output, input, weight, centre, rest, scale)
             return tuple(
                 part if needed else None for part, needed in zip(parts, needs, strict=True)
             )
@@ -365,24 +402,38 @@ class BatchNormBackward(Operator):
 
     differentiable = False
 
-    def infer(self, grad_output: Tensor, input: Tensor, weight: OptionalTensor, eps: float) -> Any:
+    def infer(
+        self, grad_output: Tensor, input: Tensor, weight: OptionalTensor, centre: Tensor,
+        rest: Tensor, scale: Tensor,
+    ) -> Any:  # fmt: skip
         parameter = contiguous(
             (input.shape[1],), input.dtype if weight is None else weight.dtype, input.device
         )
         return contiguous(input.shape, input.dtype, input.device), parameter, parameter
 
-    def lower(self, b: Any, grad_output: Any, input: Any, weight: Any, eps: float) -> Any:
+    def lower(
+        self, b: Any, grad_output: Any, input: Any, weight: Any, centre: Any, rest: Any, scale: Any
+    ) -> Any:
+        """scale * weight * (g - mean(g) - hat * mean(g * hat)), sum(g * hat), sum(g)."""
         ndim = len(input.shape)
-        dims = channel_dims(ndim)
         grad = b.convert(grad_output, grad_output.dtype.compute)
-        hat, scale = normalised(b, input, dims, eps)
-        inner = affine(b, grad, by_channel(b, weight, ndim), None)
-        into_input = normalised_gradient(b, inner, hat, scale, dims)
-        product = b.map(lambda k, g, h: k.mul(g, h), grad, hat)
-        return into_input, b.reduce("sum", product, dims), b.reduce("sum", grad, dims)
+        centre, rest, scale = (by_channel(b, each, ndim) for each in (centre, rest, scale))
+        hat = channel_hat(b, input, centre, rest, scale)
+        total = channel_sum(b, grad)
+        along = channel_sum(b, b.map(lambda k, g, h: k.mul(g, h), grad, hat))
+        factor = affine(b, scale, by_channel(b, weight, ndim), None)
+
+        def formula(k: Any, g: Any, h: Any, f: Any, t: Any, a: Any, n: Any) -> Any:
+            return k.mul(f, k.sub(k.sub(g, k.div(t, n)), k.mul(h, k.div(a, n))))
+
+        count = channel_count(b, grad)
+        into_input = b.map(formula, grad, hat, factor, total, along, count)
+        channels = (input.shape[1],)
+        return into_input, b.reshape(along, channels), b.reshape(total, channels)
 
     def samples(self, s: Any) -> list[Any]:
-        return [s(s.real(4, 3), s.real(4, 3), s.real(3), 1e-5)]
+        numbers = (s.real(3), s.real(3), s.real(3))
+        return [s(s.real(4, 3), s.real(4, 3), s.real(3), *numbers)]
 
 
 @operator("batch_norm_eval", function=False)

@@ -1,0 +1,67 @@
+"""Batch norm by channels: how it is summed, and its bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+import flambeau.debug
+
+RNG = np.random.default_rng(11)
+
+
+def results(images: Any, weight: Any, bias: Any) -> list[Any]:
+    """Output, cotangents of all three, running averages."""
+    running = [torch.zeros(images.shape[1]), torch.ones(images.shape[1])]
+    out = torch.nn.functional.batch_norm(images, *running, weight, bias, True)
+    grads = torch.autograd.grad((out * out * out).sum(), (images, weight, bias))
+    return [each.detach().numpy() for each in (out, *grads, *running)]
+
+
+def given(shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    drawn = (shape, shape[1:2], shape[1:2])
+    return tuple(  # type: ignore[return-value]
+        torch.tensor(RNG.standard_normal(each).astype(np.float32), requires_grad=True)
+        for each in drawn
+    )
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (40, 70), (4, 3, 5, 7), (3, 2, 1100), (2, 3, 2, 2, 2)])
+def test_the_same_bits_whatever_the_machine(shape: tuple[int, ...]) -> None:
+    operands = given(shape)
+    first = [each.tobytes() for each in results(*operands)]
+    for threads in (1, 3, 7):
+        with flambeau.debug.threads(threads):
+            assert [each.tobytes() for each in results(*operands)] == first
+    with flambeau.debug.vector_bits(256):
+        assert [each.tobytes() for each in results(*operands)] == first
+    with flambeau.debug.fuse(False):
+        assert [each.tobytes() for each in results(*operands)] == first
+
+
+def test_memory_order_does_not_show() -> None:
+    images, weight, bias = given((4, 6, 5, 3))
+    turned = images.detach().permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+    found = results(turned.requires_grad_(), weight, bias)
+    for one, other in zip(found, results(images, weight, bias), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+def test_a_mean_that_dwarfs_the_spread() -> None:
+    values = RNG.standard_normal((8, 2, 50)).astype(np.float32)
+    far = torch.tensor(values + np.float32(65536)).double()
+    out = torch.nn.functional.batch_norm(far.float(), None, None, None, None, True, eps=0.0)
+    away = far - far.mean((0, 2), True)
+    expected = away / away.square().mean((0, 2), True).sqrt()
+    assert (out - expected).abs().max().item() < 1e-5
+
+
+def test_a_training_step_takes_few_kernels() -> None:
+    images, weight, bias = given((4, 6, 5, 3))
+    results(images, weight, bias)
+    with flambeau.debug.counts() as seen:
+        results(images, weight, bias)
+    assert seen.kernels_launched <= 20
