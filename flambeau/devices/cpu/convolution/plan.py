@@ -9,6 +9,7 @@ Not here  the text (forward_text.py, transposed_text.py, weight_text.py), operat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, Final
 
@@ -38,6 +39,8 @@ _BLOCK_PLACES: Final = 128
 # Multiply-adds of a chunk of units.
 _CHUNK_WORK: Final = 500_000
 _LINE: Final = 64
+# Lanes that even the shortest rows are added up with.
+_LEAST_RUN: Final = 4
 # Readable, and in scratch writable, bytes behind the last row.
 _SLACK: Final = 512
 
@@ -244,6 +247,9 @@ def transposed(
     block = _divisor(g.channels, min(limit, max(1, g.channels // max(1, most))))
     n_blocks = g.channels // block
     kind = _class(g, places.dtype, block * g.volume, rows * g.out_w, bool(bias))
+    # A vector longer than a row would write into the next, which waits for it.
+    run = min(kind.element.lanes, max(_LEAST_RUN, 1 << g.out_w.bit_length() - 1))
+    kind = replace(kind, run=run)
     packed = _aligned(_tile_bytes(kind))
     columns = packed + _aligned(g.outputs * packed_row)
     image = columns + _aligned(block * g.volume * columns_row)
@@ -301,7 +307,8 @@ def weight_gradient(
     kind = _class(g, image.dtype, m, g.outputs)
     sums_step = _tile_bytes(kind)
     n_tiles = -(-m // kind.rows) * -(-g.outputs // kind.width)
-    turned_row = g.row_bytes(-(-g.outputs // kind.width) * kind.width)
+    lanes = kind.element.lanes
+    panel = -(-rows * g.out_w // lanes) * lanes * kind.width * size
     columns = _aligned(n_tiles * sums_step)
     turned = columns + _aligned(m * columns_row + _SLACK)
     words: Words = {
@@ -313,10 +320,10 @@ def weight_gradient(
         "grad_g": g.outputs * grad_strides[1], "grad_row": grad_strides[1],
         "out_part": image.shape[1] * g.volume * g.outputs * size,
         "out_g": g.channels * g.volume * g.outputs * size, "out_row": g.outputs * size,
-        "columns_row": columns_row, "turned_row": turned_row, "columns": columns,
+        "columns_row": columns_row, "panel": panel, "columns": columns,
         "turned": turned, "sums_step": sums_step, **g.words(strides[1:]),
     }  # fmt: skip
-    scratch = turned + rows * g.out_w * turned_row + _SLACK
+    scratch = turned + -(-g.outputs // kind.width) * panel
     n_units = parts * groups * n_blocks
     step = _step(weight_kernel(kind), WEIGHT_WORDS, words, n_units, work // n_blocks, scratch)
     return NativePlan((*steps, step), workspace)

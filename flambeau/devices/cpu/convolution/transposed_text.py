@@ -114,8 +114,8 @@ def _add_run(
 ) -> None:
     """Add a row of places to the image; lanes past its end add zero."""
     element = kind.element
-    stored, lanes, size = element.stored, element.lanes, element.n_bytes
-    vector = element.vector
+    stored, lanes, size = element.stored, kind.run, element.n_bytes
+    vector = f"<{lanes} x {stored}>"
     if kind.step != 1:
         with w.loop("0", words["out_w"], [("ptr", target)]) as loop:
             at = loop.carried[0]
@@ -155,8 +155,8 @@ def _crop(
 ) -> None:  # fmt: skip
     """The image without its padding to memory, the bias added."""
     element = kind.element
-    stored, lanes, size = element.stored, element.lanes, element.n_bytes
-    vector = element.vector
+    stored, lanes, size = element.stored, kind.run, element.n_bytes
+    vector = f"<{lanes} x {stored}>"
     whole = w.let(f"and i64 {words['width']}, {-lanes}")
     start = [("ptr", w.moved(image, words["image_first"])), ("ptr", out)]
     with w.loop("0", channels, start) as channel:

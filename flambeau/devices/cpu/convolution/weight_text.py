@@ -2,7 +2,7 @@
 
 Keeps     a part sums over its images in order, over blocks of rows in order; which images a part
           has and the blocks follow from sizes alone.
-Touches   windows_text, writer.
+Touches   windows_text, gemm.pack_text, writer.
 Not here  adding up the parts (ops.convolution), sizes of blocks (plan.py)."""
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from flambeau.devices.cpu.convolution.windows_text import (
     first_row,
     gather_columns,
 )
+from flambeau.devices.cpu.gemm.pack_text import pack_b_function
 from flambeau.devices.cpu.tiles import context_of, set_context, tile_functions, tiles
 from flambeau.devices.cpu.writer import Writer, kernel_of
 
@@ -24,7 +25,7 @@ from flambeau.devices.cpu.writer import Writer, kernel_of
 WORDS: Final = (
     "image_at", "grad_at", "out_at", "images", "part_images", "n_blocks", "groups", "channels",
     "block_channels", "kernel", "outputs", "out_rows", "block_rows", "image_n", "image_g",
-    "grad_n", "grad_g", "grad_row", "out_part", "out_g", "out_row", "columns_row", "turned_row",
+    "grad_n", "grad_g", "grad_row", "out_part", "out_g", "out_row", "columns_row", "panel",
     "columns", "turned", "sums_step", *GEOMETRY,
 )  # fmt: skip
 
@@ -37,9 +38,10 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
     w = Writer()
     words = w.words(WORDS)
     context = context_of(
-        w, a_row=words["columns_row"], a_column=size, b_row=words["turned_row"],
+        w, a_row=words["columns_row"], a_column=size, b_row=kind.width * size,
         c_row=words["out_row"], c_column=size,
     )  # fmt: skip
+    column_bytes = w.let(f"udiv i64 {words['panel']}, {kind.width}")
     columns, turned = (w.moved("%scratch", words[name]) for name in ("columns", "turned"))
     with w.loop("%begin", "%end") as unit:
         rest, block = w.divide(unit.index, words["n_blocks"])
@@ -66,7 +68,12 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
                     columns, words["columns_row"],
                 )  # fmt: skip
                 start = w.moved(each.carried[1], w.mul(w.mul(row, words["out_w"]), size))
-                _turn(w, kind, words, start, turned, count)
+                # Cotangents of the block, a row for each place.
+                w.put(
+                    f"call fastcc void @pack_b(ptr {start}, ptr {turned}, i64 {count}, "
+                    f"i64 {words['outputs']}, i64 {size}, i64 {words['grad_row']}, "
+                    f"i64 {words['panel']})"
+                )
                 begins = w.let(f"or i64 {each.index}, {row}")
                 is_first = w.let(f"zext i1 {w.compare('eq', begins, 0)} to i64")
                 no_image = w.compare("sge", w.add(each.index, 1), images)
@@ -76,24 +83,12 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
                 tiles(
                     w, kind.tile, context, columns, turned, out, w.mul(channels, words["kernel"]),
                     words["outputs"], words["columns_row"], words["out_row"], "%scratch",
-                    words["sums_step"],
+                    words["sums_step"], column_bytes,
                 )  # fmt: skip
             each.next = [
                 w.moved(each.carried[0], words["image_n"]),
                 w.moved(each.carried[1], words["grad_n"]),
             ]
     w.put("ret void")
-    return kernel_of(f"convolution_weight_{kind.dtype.short_name}", w, tile_functions([kind.tile]))
-
-
-def _turn(
-    w: Writer, kind: ConvolutionClass, words: dict[str, str], source: str, target: str, count: str
-) -> None:
-    """Cotangents of a block of places, a row for each place."""
-    stored, size = kind.element.stored, kind.element.n_bytes
-    with w.loop("0", words["outputs"], [("ptr", source), ("ptr", target)]) as row:
-        at, to = row.carried
-        with w.loop("0", count, [("ptr", to)]) as loop:
-            w.store(stored, w.load(stored, w.at(stored, at, loop.index)), loop.carried[0])
-            loop.next = [w.moved(loop.carried[0], words["turned_row"])]
-        row.next = [w.moved(at, words["grad_row"]), w.moved(to, size)]
+    functions = tile_functions([kind.tile]) + pack_b_function(element, "columns", kind.vectors)
+    return kernel_of(f"convolution_weight_{kind.dtype.short_name}", w, functions)

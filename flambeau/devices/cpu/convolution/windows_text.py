@@ -32,6 +32,7 @@ class ConvolutionClass:
     rows, edge  rows of a register tile and of the last one of a column (0: none)
     vectors     vectors of a tile
     has_bias    a bias is added before the result is stored
+    run         lanes that rows of places are added up with, no more than a row has
     """
 
     dtype: dtype
@@ -41,6 +42,7 @@ class ConvolutionClass:
     edge: int
     vectors: int
     has_bias: bool = False
+    run: int = 0
 
     @property
     def element(self) -> Element:
