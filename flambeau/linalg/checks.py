@@ -63,6 +63,16 @@ def same_dtype(name: str, one: Any, other: Any) -> None:
         )
 
 
+def solvable(name: str, A: Any, B: Any, left: bool) -> None:
+    """Refuse right-hand sides whose sizes are not the matrices'."""
+    if A.shape[-1] != B.shape[-2 if left else -1]:
+        equation = "AX = B" if left else "XA = B"
+        sizes = f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {equation} {sizes}"
+        )
+
+
 _REASONS = {
     "inv": "The diagonal element {info} is zero, the inversion could not be completed because the "
     "input matrix is singular.",

@@ -17,8 +17,8 @@ from flambeau.linalg.factors import (
     eliminated,
     info_of,
     named,
+    of_one_batch,
     solve_triangular,
-    t_broadcast,
 )
 from flambeau.linalg.lapack import call, columns, copied, each, with_workspace, work
 from flambeau.tensor import creation
@@ -119,10 +119,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Any:
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by "
             f"{L.shape[-1]} but each b matrix is {B.shape[-2]} by {B.shape[-1]}"
         )
-    batch = t_broadcast(B.shape[:-2], L.shape[:-2])
-    return CholeskySolve.apply(
-        B.expand(*batch, *B.shape[-2:]), L.expand(*batch, *L.shape[-2:]), upper
-    )
+    return CholeskySolve.apply(*of_one_batch(B, L), upper)
 
 
 @named
@@ -213,6 +210,11 @@ def lu_unpack(
     lower = t.tril(LU_data[..., :size], -1) + t.eye(rows, size, dtype=LU_data.dtype)
     upper = t.triu(LU_data[..., :size, :])
     permutation = _permutation(LU_pivots, rows, LU_data)
+    nothing = LU_data.new_empty((0,))
+    if not unpack_data:
+        lower = upper = nothing
+    if not unpack_pivots:
+        permutation = nothing
     return result_tuple("lu_unpack", ("P", "L", "U"), (permutation, lower, upper))
 
 

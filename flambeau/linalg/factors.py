@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.autograd.function import Function
+from flambeau.base import dtypes
+from flambeau.base.shapes import broadcast_shapes
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.linalg.lapack import call, copied, each, with_workspace
@@ -27,15 +29,11 @@ def named(cls: type[Function]) -> type[Function]:
 
 def info_of(infos: list[int], like: Any) -> Any:
     """LAPACK's answers as torch returns them."""
-    from flambeau.base import dtypes
-
     return creation.tensor(infos, dtype=dtypes.int32).reshape(like.shape[:-2])
 
 
 def eliminated(matrices: Any) -> tuple[Any, Any, list[int]]:
     """(L and U in one, pivots from 1 on, where U has a zero) of A = P L U."""
-    from flambeau.base import dtypes
-
     factor = copied(matrices)
     *batch, rows, width = factor.shape
     pivots = creation.empty((*batch, min(rows, width)), dtype=dtypes.int32)
@@ -197,15 +195,8 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
         )
     right = B.unsqueeze(-1) if is_vector else B
     checks.matrices(name, right, "B")
-    if A.shape[-1] != right.shape[-2 if left else -1]:
-        equation = "AX = B" if left else "XA = B"
-        sizes = f"({A.shape[-2]}x{A.shape[-1]} and {right.shape[-2]}x{right.shape[-1]})"
-        raise RuntimeError(
-            f"{name}: Incompatible shapes of A and B for the equation {equation} {sizes}"
-        )
-    batch = t_broadcast(A.shape[:-2], right.shape[:-2])
-    matrices = A.expand(*batch, *A.shape[-2:])
-    right = right.expand(*batch, *right.shape[-2:])
+    checks.solvable(name, A, right, left)
+    matrices, right = of_one_batch(A, right)
     infos: list[int] = []
     if left:
         made = LinalgSolveEx.apply(matrices, right, infos)
@@ -217,11 +208,10 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
     return result_tuple("linalg_solve_ex", ("result", "info"), (made, info_of(infos, matrices)))
 
 
-def t_broadcast(one: Any, other: Any) -> tuple[int, ...]:
-    """The shape both broadcast to."""
-    from flambeau.base.shapes import broadcast_shapes
-
-    return tuple(broadcast_shapes(tuple(one), tuple(other)))
+def of_one_batch(*matrices: Any) -> tuple[Any, ...]:
+    """Matrices repeated over the batch that theirs broadcast to."""
+    batch = broadcast_shapes(*(tuple(each.shape[:-2]) for each in matrices))
+    return tuple(each.expand(*batch, *each.shape[-2:]) for each in matrices)
 
 
 @in_float32
@@ -266,17 +256,8 @@ def solve_triangular(
     checks.floating(name, A)
     checks.matrices(name, B, "B")
     checks.same_dtype(name, A, B)
-    if A.shape[-1] != B.shape[-2 if left else -1]:
-        equation = "AX = B" if left else "XA = B"
-        sizes = f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
-        raise RuntimeError(
-            f"{name}: Incompatible shapes of A and B for the equation {equation} {sizes}"
-        )
-    batch = t_broadcast(A.shape[:-2], B.shape[:-2])
-    made = LinalgSolveTriangular.apply(
-        A.expand(*batch, *A.shape[-2:]), B.expand(*batch, *B.shape[-2:]), upper, left,
-        unitriangular,
-    )  # fmt: skip
+    checks.solvable(name, A, B, left)
+    made = LinalgSolveTriangular.apply(*of_one_batch(A, B), upper, left, unitriangular)
     return made if out is None else out.copy_(made)
 
 

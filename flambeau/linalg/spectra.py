@@ -6,18 +6,20 @@ Not here  norms (norms.py)."""
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 from flambeau.autograd.function import Function
 from flambeau.base import dtypes
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
-from flambeau.linalg.factors import named, t_broadcast
-from flambeau.linalg.lapack import columns, copied, each, integers, with_workspace, work
+from flambeau.linalg.factors import named, of_one_batch
+from flambeau.linalg.lapack import call, columns, copied, each, integers, with_workspace, work
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import takes_out
 from flambeau.tensor.public.composed import diag_embed
+from flambeau.tensor.public.queries import finfo
 from flambeau.tensor.tensor import result_tuple
 
 
@@ -106,6 +108,9 @@ def svdvals(A: Any, *, driver: Any = None) -> Any:
 def old_svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """torch.svd: V, not its transpose."""
     left, values, right = svd(input, not some)
+    if not compute_uv:
+        rows, width = input.shape[-2:]
+        left, right = (input.new_zeros((*input.shape[:-2], n, n)) for n in (rows, width))
     return result_tuple("svd", ("U", "S", "V"), (left, values, right.mT))
 
 
@@ -133,8 +138,6 @@ class LinalgEigh(Function):
 
 
 def _eigh_one(element: Any, part: str, size: int, at: Any, to: Any) -> int:
-    from flambeau.linalg.lapack import call
-
     if not size:
         return 0
     n_work = 1 + 6 * size + 2 * size * size
@@ -203,15 +206,16 @@ def _eig(name: str, given: Any) -> tuple[Any, Any]:
 def _complex_pairs(real: Any, imaginary: Any, vectors: Any) -> tuple[Any, Any]:
     """LAPACK's real pairs as complex numbers."""
     kind = dtypes.complex64 if real.dtype is dtypes.float32 else dtypes.complex128
-    wide, flat = imaginary.reshape(-1, imaginary.shape[-1]).tolist(), []
-    parts = real.reshape(-1, real.shape[-1]).tolist()
-    made = []
-    matrices = vectors.reshape(-1, *vectors.shape[-2:]).tolist()
-    for re, im, rows in zip(parts, wide, matrices, strict=True):
-        flat.append([complex(a, b) for a, b in zip(re, im, strict=True)])
-        made.append([_complex_row(row, im) for row in rows])
-    values = creation.tensor(flat, dtype=kind).reshape(real.shape)
-    return values, creation.tensor(made, dtype=kind).reshape(vectors.shape)
+    size = real.shape[-1]
+    values, columns = [], []
+    for re, im, rows in zip(
+        real.reshape(-1, size).tolist(), imaginary.reshape(-1, size).tolist(),
+        vectors.reshape(-1, size, size).tolist(), strict=True,
+    ):  # fmt: skip
+        values.append(list(map(complex, re, im)))
+        columns.append([_complex_row(row, im) for row in rows])
+    made = creation.tensor(values, dtype=kind).reshape(real.shape)
+    return made, creation.tensor(columns, dtype=kind).reshape(vectors.shape)
 
 
 def _complex_row(row: list[float], imaginary: list[float]) -> list[complex]:
@@ -230,8 +234,7 @@ def _tolerance(values: Any, shape: Any, atol: Any, rtol: Any) -> Any:
     """What counts as zero beside the largest value."""
     if rtol is None:
         given = atol is not None and bool(t.gt(atol, 0) if hasattr(atol, "shape") else atol > 0)
-        epsilon = 2.0**-23 if values.dtype is dtypes.float32 else 2.0**-52
-        rtol = 0.0 if given else epsilon * max(shape[-2:])
+        rtol = 0.0 if given else finfo(values.dtype).eps * max(shape[-2:])
     largest = values.amax(-1, keepdim=True)
     relative = (rtol.unsqueeze(-1) if hasattr(rtol, "shape") else rtol) * largest
     if atol is None:
@@ -288,7 +291,13 @@ def pinv(
     checks.floating("linalg.pinv", A)
     if 0 in A.shape:
         return t.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), dtype=A.dtype)
-    return LinalgPinv.apply(A, atol, rtol if rtol is not None else rcond)
+    rtol = rcond if rtol is None else rtol
+    if not hermitian:
+        return LinalgPinv.apply(A, atol, rtol)
+    values, vectors = eigh(A)
+    sizes = values.abs()
+    kept = t.gt(sizes, _tolerance(sizes, A.shape, atol, rtol))
+    return (vectors * t.where(kept, 1.0 / values, 0.0).unsqueeze(-2)).matmul(vectors.mT)
 
 
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
@@ -335,9 +344,8 @@ class LinalgLstsq(Function):
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-@in_float32
-def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
-    """Least squares: solution, residuals, rank, singular values."""
+def _right_hand_side(input: Any, b: Any, driver: Any) -> tuple[Any, bool]:
+    """(b as matrices, whether it was vectors); refuses what lstsq cannot take."""
     name = "torch.linalg.lstsq"
     if input.dim() < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -356,46 +364,44 @@ def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
             "other.dim()) <= 1"
         )
     if right.dim() < 2 or right.shape[-2] != input.shape[-2]:
-        where = (
-            "input.size(-2) should match other.size(-1)"
-            if is_vector
-            else ("input.size(-2) should match other.size(-2)")
-        )
-        raise RuntimeError(f"{name}: {where}")
+        place = -1 if is_vector else -2
+        raise RuntimeError(f"{name}: input.size(-2) should match other.size({place})")
     if b.dtype is not input.dtype:
         raise RuntimeError(
             f"{name}: Expected input and other to have the same dtype, but got input's dtype "
             f"{input.dtype} and other's dtype {b.dtype}"
         )
-    batch = t_broadcast(input.shape[:-2], right.shape[:-2])
-    matrices = input.expand(*batch, *input.shape[-2:])
-    right = right.expand(*batch, *right.shape[-2:])
+    return right, is_vector
+
+
+@in_float32
+def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
+    """Least squares: solution, residuals, rank, singular values."""
+    right, is_vector = _right_hand_side(input, b, driver)
+    matrices, right = of_one_batch(input, right)
     chosen = driver or "gelsy"
     solution, rank, values = _least(chosen, matrices, right, rcond)
-    empty = residuals = creation.empty((0,), dtype=input.dtype)
+    residuals = creation.empty((0,), dtype=input.dtype)
     if input.requires_grad or b.requires_grad:
         solution, residuals = LinalgLstsq.apply(matrices, right, solution)
-    rows, width = input.shape[-2:]
+    *batch, rows, width = input.shape
     if chosen != "gelsy" and rows > width and (rank is None or bool(t.eq(rank, width).all())):
         away = matrices.matmul(solution) - right
         residuals = (away * away).sum(-2)
     solution = solution.squeeze(-1) if is_vector else solution
+    rank = _of_batch(rank, batch, dtypes.int64)
+    values = _of_batch(values, (*batch, min(rows, width)), input.dtype)
     return result_tuple(
         "linalg_lstsq", ("solution", "residuals", "rank", "singular_values"),
-        (
-            solution, residuals,
-            creation.empty((0,), dtype=dtypes.int64)
-            if rank is None
-            else _of_batch(rank, input.shape[:-2]),
-            empty
-            if values is None
-            else _of_batch(values, (*input.shape[:-2], values.shape[-1])),
-        ),
+        (solution, residuals, rank, values),
     )  # fmt: skip
 
 
-def _of_batch(found: Any, shape: Any) -> Any:
-    """What is equal along the dims that the matrices were repeated over, once."""
+def _of_batch(found: Any, shape: Any, element: Any) -> Any:
+    """What is equal along the dims that the matrices were repeated over, once; no elements where
+    nothing was found."""
+    if found is None:
+        return creation.empty((0,), dtype=element)
     for dim in range(found.dim() - len(shape)):
         found = found.select(dim, 0)
     for dim, size in enumerate(shape):
@@ -405,8 +411,6 @@ def _of_batch(found: Any, shape: Any) -> Any:
 
 def _least(driver: str, matrices: Any, right: Any, rcond: Any) -> tuple[Any, Any, Any]:
     """(solution, rank or None, singular values or None)."""
-    import ctypes
-
     element = matrices.dtype
     *batch, rows, width = matrices.shape
     longest = max(rows, width)
@@ -414,11 +418,7 @@ def _least(driver: str, matrices: Any, right: Any, rcond: Any) -> tuple[Any, Any
     columns_of = made.shape[-1]
     size = min(rows, width)
     values = creation.empty((*batch, size), dtype=element)
-    limit = (
-        float(rcond)
-        if rcond is not None
-        else ((2.0**-23 if element is dtypes.float32 else 2.0**-52) * longest)
-    )
+    limit = finfo(element).eps * longest if rcond is None else float(rcond)
     ranks = []
     for at, to, s in each((factor, 2), (made, 2), (values, 1)):
         sizes = (rows, width, columns_of)

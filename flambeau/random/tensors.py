@@ -47,10 +47,7 @@ def _fresh(
     element = named.pop("dtype", None)
     where = named.pop("device", None)
     requires_grad = named.pop("requires_grad", False)
-    for ignored in ("layout", "pin_memory", "names", "memory_format"):
-        named.pop(ignored, None)
-    if named:
-        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    _refuse_others(name, named)
     shape = creation.sizes_of(size, name)
     chosen = element or (out.dtype if out is not None else default) or promotion.default_dtype()
     given = contiguous(shape, chosen, creation.chosen_device(where))
@@ -60,6 +57,11 @@ def _fresh(
     if requires_grad:
         members.set_requires_grad(made, True)
     return made
+
+
+def _refuse_others(name: str, named: dict[str, Any]) -> None:
+    for other in named.keys() - {"layout", "pin_memory", "names", "memory_format"}:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{other}'")
 
 
 def _uniform(low: float, high: float) -> Fill:
@@ -115,10 +117,7 @@ def _filled_like(name: str, input: Tensor, named: dict[str, Any], fill: Fill) ->
     given = _like(input, named)
     generator = named.pop("generator", None)
     requires_grad = named.pop("requires_grad", False)
-    for ignored in ("layout", "pin_memory", "memory_format"):
-        named.pop(ignored, None)
-    if named:
-        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    _refuse_others(name, named)
     made = _drawn(given, generator, fill)
     if requires_grad:
         members.set_requires_grad(made, True)
@@ -135,14 +134,14 @@ def randn_like(input: Tensor, **named: Any) -> Tensor:
     return _filled_like("randn_like", input, named, _normal(0.0, 1.0))
 
 
-def _bounds(name: str, arguments: Sequence[Any]) -> tuple[int, int, Any]:
+def _bounds(arguments: Sequence[Any]) -> tuple[int, int, Any]:
     """(low, high, the rest) of randint's two forms."""
     if len(arguments) >= 2 and not isinstance(arguments[1], (tuple, list)):
         return int(arguments[0]), int(arguments[1]), arguments[2:]
     return 0, int(arguments[0]), arguments[1:]
 
 
-def _integers(name: str, low: int, high: int) -> Fill:
+def _integers(low: int, high: int) -> Fill:
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
@@ -162,9 +161,9 @@ def randint(*arguments: Any, **named: Any) -> Tensor:
     if "high" in named:
         low = named.pop("low", values.pop(0) if values else 0)
         values = [low, named.pop("high"), *values]
-    low, high, rest = _bounds("randint", values)
+    low, high, rest = _bounds(values)
     size = named.pop("size", rest[0] if rest else ())
-    fill = _integers("randint", low, high)
+    fill = _integers(low, high)
     made = _fresh((tuple(size),), "randint", named, fill, dtypes.int64)
     if made.dtype is dtypes.int64:
         index_bounds.know(made, low, high - 1)
@@ -176,8 +175,8 @@ def randint_like(input: Tensor, *arguments: Any, **named: Any) -> Tensor:
     values = list(arguments)
     if "high" in named:
         values = [named.pop("low", values[0] if values else 0), named.pop("high")]
-    low, high, _ = _bounds("randint_like", values)
-    return _filled_like("randint_like", input, named, _integers("randint_like", low, high))
+    low, high, _ = _bounds(values)
+    return _filled_like("randint_like", input, named, _integers(low, high))
 
 
 def randperm(n: int, **named: Any) -> Tensor:

@@ -133,3 +133,28 @@ def test_products():
     assert near(torch.matrix_power(drawn(3, 3), 3), drawn(3, 3) @ drawn(3, 3) @ drawn(3, 3))
     x, y = torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0])
     assert torch.cross(x, y, dim=0).tolist() == [0.0, 0.0, 1.0]
+
+
+def test_only_what_is_asked_for_is_unpacked():
+    factors, pivots = torch.linalg.lu_factor(drawn(3, 3))
+    for data in (True, False):
+        for orders in (True, False):
+            found = torch.lu_unpack(factors, pivots, unpack_data=data, unpack_pivots=orders)
+            expected = [9 if orders else 0, 9 if data else 0, 9 if data else 0]
+            assert [each.numel() for each in found] == expected
+
+
+def test_singular_values_without_vectors_leave_zeros():
+    left, values, right = torch.svd(drawn(2, 3), compute_uv=False)
+    assert torch.equal(values, torch.svd(drawn(2, 3))[1])
+    assert torch.equal(left, torch.zeros(2, 2, dtype=DOUBLE))
+    assert torch.equal(right, torch.zeros(3, 3, dtype=DOUBLE))
+
+
+def test_a_symmetric_pseudoinverse_reads_the_lower_triangle():
+    given = torch.tensor([[2.0, 9.0], [1.0, 3.0]], dtype=DOUBLE, requires_grad=True)
+    found = torch.linalg.pinv(given, hermitian=True)
+    assert near(found, torch.tensor([[0.6, -0.2], [-0.2, 0.4]], dtype=DOUBLE))
+    assert torch.linalg.pinv(torch.zeros(2, 2), hermitian=True).abs().sum() == 0
+    with pytest.raises(RuntimeError, match="must be batches of square matrices"):
+        torch.linalg.pinv(torch.ones(2, 3), hermitian=True)
