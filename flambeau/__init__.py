@@ -79,7 +79,10 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.public.scattering": ("scatter",),
     "flambeau.tensor.public.distinct": ("unique", "unique_consecutive"),
     "flambeau.tensor.public.members": (
-        "as_strided", "conj", "from_dlpack", "real", "resolve_conj", "resolve_neg",
+        "as_strided", "from_dlpack",
+    ),
+    "flambeau.tensor.public.complex_members": (
+        "adjoint", "conj", "isreal", "resolve_conj", "resolve_neg",
     ),
     "flambeau.tensor.public.printing": ("get_printoptions", "printoptions", "set_printoptions"),
     "flambeau.random": (
@@ -152,7 +155,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
 # Methods that are functions too.
 _METHODS = (
     "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",
-    "conj_physical", "detach_", "fill_", "fix_", "get_device", "is_conj", "is_neg", "negative_",
+    "detach_", "fill_", "fix_", "get_device", "is_conj", "is_neg", "negative_",
     "resize_as_", "zero_",
 )  # fmt: skip
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}

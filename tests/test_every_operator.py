@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from operator_cases_support import arguments, cases, flat, weights
+from operator_cases_support import arguments, cases, complex_cases, flat, weights
 
 import flambeau as torch
 from flambeau.ops import REGISTRY
@@ -17,20 +17,30 @@ from flambeau.tensor import functions
 
 RECORDED = Path(__file__).parent / "recorded" / "operators.json"
 ANSWERS = json.loads(RECORDED.read_text(encoding="utf-8"))
-CASES = {key: (operator, case) for key, operator, case in cases() if key in ANSWERS}
+ANSWERS |= json.loads((RECORDED.parent / "complex_operators.json").read_text(encoding="utf-8"))
+CASES = {
+    key: (operator, case) for key, operator, case in (*cases(), *complex_cases()) if key in ANSWERS
+}
 TOLERANCE = 1e-8
 
 
 def make(values, drawn):
-    element = {"boolean": torch.bool, "real": torch.float64, "constant": torch.float64}
+    element = {
+        "boolean": torch.bool, "real": torch.float64, "constant": torch.float64,
+        "complex": torch.complex128,
+    }  # fmt: skip
     made = torch.tensor(values, dtype=element.get(drawn.kind, torch.int64)).reshape(drawn.shape)
     if drawn.is_transposed:
         made = made.t().contiguous().t()
-    return made.requires_grad_() if drawn.kind == "real" else made
+    return made.requires_grad_() if drawn.kind in ("real", "complex") else made
+
+
+def as_reals(tensor):
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def numbers(tensor):
-    return tensor.detach().reshape(-1).tolist()
+    return as_reals(tensor.detach()).reshape(-1).tolist()
 
 
 def check(found, expected, what):
@@ -49,10 +59,13 @@ def check(found, expected, what):
 
 DTYPES = (
     "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+    "complex64", "complex128",
 )  # fmt: skip
 OUTCOMES = json.loads((RECORDED.parent / "operator_dtypes.json").read_text(encoding="utf-8"))
 # Operators that answer otherwise than torch for some dtypes, and why.
 OTHERWISE = {
+    **dict.fromkeys(("complex", "polar", "view_as_complex"), "there is no complex dtype of halves"),
+    "convolution": "torch's functions take complex numbers apart before they call it",
     "attention": "torch's error comes from whichever product it tries first",
     **dict.fromkeys(
         ("floor_divide", "fmod", "remainder"), "cast to integers the divisors drawn become 0"
@@ -105,6 +118,7 @@ def weighed(key, tensors):
     total = None
     for number, each in enumerate(tensors):
         if each is not None and each.requires_grad:
+            each = as_reals(each)
             factors = torch.tensor(
                 weights(f"{key} {number}", each.numel()), dtype=torch.float64
             ).reshape(each.shape)

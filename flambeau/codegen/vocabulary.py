@@ -143,6 +143,10 @@ class Vocabulary:
         yes, no = self._same(yes, no)
         return self.apply("select", (condition, yes, no), self.dtype_of(yes))
 
+    def real(self, operand: Any) -> Any:
+        """The real part; see complex_words.py."""
+        return operand
+
     def _same(self, *operands: Any) -> list[Any]:
         """Operands with Python numbers made constants of the dtype beside them."""
         for each in operands:

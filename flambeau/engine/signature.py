@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 # ("tensors", (positions)), ("plain", value).
 Parameter = tuple[Any, ...]
 NUMBER_FORMATS: Final = {bool: "q", int: "q", float: "d"}
-_NUMBER_DTYPES: Final = {bool: dtypes.int64, int: dtypes.int64, float: dtypes.float64}
+# A complex number is two in a row.
+_NUMBER_DTYPES: Final = {
+    bool: dtypes.int64, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128,
+}  # fmt: skip
 
 
 class Signature:
@@ -145,7 +148,8 @@ def _rename(builder: Lowering, old: int, new: int) -> bool:
     for statement in builder.statements:
         if isinstance(statement, Loop):
             write = statement.write
-            if write.reference == old and write.dtype is not element:
+            written = element.to_real() if write.part else element
+            if write.reference == old and write.dtype is not written:
                 return False
             made.append(
                 Loop(

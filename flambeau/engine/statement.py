@@ -23,9 +23,12 @@ class Place:
     offset     elements, on top of the view's own run-time offset
     index      for a gather: int64 expression over the statement's other reads, else None;
                the address moves by index_stride elements a unit, index in [0, index_bound)
+    part       0, or of complex memory the real parts alone (1) or the imaginary ones (2)
     """
 
-    __slots__ = ("dtype", "index", "index_bound", "index_stride", "offset", "reference", "strides")
+    __slots__ = (
+        "dtype", "index", "index_bound", "index_stride", "offset", "part", "reference", "strides",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -36,6 +39,7 @@ class Place:
         index: Expression | None = None,
         index_stride: int = 0,
         index_bound: int = 0,
+        part: int = 0,
     ) -> None:
         self.reference = reference
         self.strides = strides
@@ -44,17 +48,23 @@ class Place:
         self.index = index
         self.index_stride = index_stride
         self.index_bound = index_bound
+        self.part = part
 
     def at(self, reference: int) -> Place:
         """The same access to another memory."""
         return Place(
             reference, self.strides, self.offset, self.dtype,
-            self.index, self.index_stride, self.index_bound,
+            self.index, self.index_stride, self.index_bound, self.part,
         )  # fmt: skip
 
     def __repr__(self) -> str:
         tail = f"[{self.index}*{self.index_stride}]" if self.index is not None else ""
         return f"@{self.reference}+{self.offset}{self.strides}{tail}:{self.dtype.short_name}"
+
+
+def never_meet(left: Any, right: Any) -> bool:
+    """Whether two accesses of one storage never meet: its real and its imaginary parts."""
+    return bool(left.part and right.part and left.part != right.part)
 
 
 class SizeNumber:
@@ -144,7 +154,7 @@ class Loop:
         slot = references[target.reference]
         storage = storage_of[slot]
         for place in self.reads:
-            if storage_of[references[place.reference]] == storage:
+            if storage_of[references[place.reference]] == storage and not never_meet(place, target):
                 same = references[place.reference] == slot and place.index is None
                 if not same or place.offset != target.offset or place.strides != target.strides:
                     return True
@@ -175,13 +185,46 @@ class Loop:
         second = Loop(
             tuple([self.kept[n] for n in wide]), (packed,), (),
             expression("load", (), target.dtype, 0),
-            Place(target.reference, written, target.offset, target.dtype),
+            Place(target.reference, written, target.offset, target.dtype, part=target.part),
         )  # fmt: skip
         return first, second
 
     def __repr__(self) -> str:
         kind = self.reduction or "map"
         return f"{kind} {self.domain} {self.write} = {self.expression} of {list(self.reads)}"
+
+
+def trimmed_loop(
+    domain: tuple[int, ...],
+    reads: Sequence[Place],
+    numbers: Sequence[int | SizeNumber],
+    body: Expression,
+    write: Place,
+) -> Loop:
+    """A loop that reads what its expression names alone."""
+    used: dict[str, dict[int, int]] = {"load": {}, "number": {}}
+    memo: dict[Expression, Expression] = {}
+
+    def walk(each: Expression) -> Expression:
+        found = memo.get(each)
+        if found is None:
+            if each.word in used:
+                known = used[each.word]
+                number = known.setdefault(each.value, len(known))
+                found = expression(each.word, (), each.dtype, number)
+            elif each.arguments:
+                arguments = tuple([walk(one) for one in each.arguments])
+                found = expression(each.word, arguments, each.dtype, each.value)
+            else:
+                found = each
+            memo[each] = found
+        return found
+
+    body = walk(body)
+    return Loop(
+        domain, tuple([reads[n] for n in used["load"]]),
+        tuple([numbers[n] for n in used["number"]]), body, write,
+    )  # fmt: skip
 
 
 class Native:

@@ -123,6 +123,9 @@ class Operator:
     out_refusal: ClassVar[str | None] = (
         "Expected out tensor to have dtype {c_result}, but got {c_given} instead"
     )
+    # Of complex operands: vjp multiplies the cotangent by derivatives, which torch's convention
+    # conjugates; whoever calls it does so (gradients.recording.plan).
+    holomorphic: ClassVar[bool] = False
     max_ulp: ClassVar[dict[str, float]] = {}
     differentiable: ClassVar[bool] = True
 
@@ -170,6 +173,12 @@ class Elementwise(Operator):
     inplace = True
     out_refusal: ClassVar[str | None] = None
     keeps_bool: ClassVar[bool] = False
+    # Whether there is a formula for complex numbers, and whether its result is then real; else
+    # torch's error, the class and message if not "<kernel>" not implemented.
+    takes_complex: ClassVar[bool] = False
+    gives_real: ClassVar[bool] = False
+    complex_error: ClassVar[tuple[type[Exception], str] | None] = None
+    complex_kernel: ClassVar[str] = ""
     # Name of torch's kernel, for operators that torch has for floating dtypes only.
     floating_kernel: ClassVar[str] = ""
     # Operand -> range in which the formula is smooth, for samples.
@@ -197,6 +206,14 @@ class Elementwise(Operator):
         if self.floating_kernel and not common.is_floating_point:
             raise not_implemented(self.floating_kernel, common)
 
+    def check_complex(self, common: dtype) -> None:
+        """Refuse complex numbers where there is no formula for them."""
+        if self.complex_error is not None:
+            raise self.complex_error[0](self.complex_error[1])
+        if not self.takes_complex:
+            kernel = self.complex_kernel or self.floating_kernel or f"{self.name}_cpu"
+            raise not_implemented(kernel, common)
+
     def infer(self, *operands: Any, **named: Any) -> Inferred:
         """Broadcast shape, promoted dtype; shared by all elementwise operators."""
         kinds = self.kinds()
@@ -210,7 +227,11 @@ class Elementwise(Operator):
             elif "Number" not in kinds[name] and value is not None:
                 promoting.append(value)
         common, result = self.promoted(tuple(promoting), attributes)
-        self.check(common)
+        if common.is_complex:
+            self.check_complex(common)
+            result = result.to_real() if self.gives_real else result
+        else:
+            self.check(common)
         out = shapes.elementwise_layout(tuple(promoting), result)
         return Inferred((out,), {**attributes, "common": common})
 
@@ -226,6 +247,8 @@ class Elementwise(Operator):
         as_byte = common is dtypes.bool_ and not self.keeps_bool
         compute = dtypes.uint8 if as_byte else common.compute
         result = dtypes.bool_ if self.promote is BOOL_RESULT else common
+        if self.gives_real:
+            result = result.to_real()
         return b.map(formula, *values.values(), compute=compute, dtype=result)
 
     def samples(self, s: Any) -> list[Any]:

@@ -30,13 +30,13 @@ FILES: Final = _table({
         "hardswish hardshrink softshrink tanhshrink softsign"
     ),
     "elementwise.arithmetic": (
-        "add sub rsub mul neg positive abs sign sgn div true_divide floor_divide remainder "
-        "fmod addcmul addcdiv lerp"
+        "add sub rsub mul div true_divide floor_divide remainder fmod addcmul addcdiv lerp"
     ),
     "elementwise.comparison": (
         "eq ne lt le gt ge isnan isinf isposinf isneginf isfinite isclose maximum minimum "
         "fmax fmin clamp clamp_min clamp_max"
     ),
+    "elementwise.complex_parts": "conj_physical angle complex polar",
     "elementwise.copying": "convert clone contiguous_copy copy fill zero",
     "elementwise.gamma_draws": "standard_gamma _standard_gamma_grad",
     "elementwise.logical": (
@@ -49,6 +49,7 @@ FILES: Final = _table({
         "logaddexp logaddexp2 xlogy hypot"
     ),
     "elementwise.rounding": "floor ceil trunc round frac nan_to_num",
+    "elementwise.signs": "neg positive abs sign sgn",
     "elementwise.smooth_activation": (
         "gelu gelu_backward silu mish softplus logsigmoid elu selu celu glu"
     ),
@@ -92,6 +93,7 @@ FILES: Final = _table({
     "views.backward": (
         "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward"
     ),
+    "views.complex_views": "real imag view_as_real view_as_complex",
     "views.movement": (
         "view _unsafe_view reshape flatten ravel unflatten transpose swapaxes swapdims t "
         "permute movedim squeeze unsqueeze expand broadcast_to detach alias"
@@ -102,7 +104,6 @@ FILES: Final = _table({
 # Further public name -> operator.
 ALIASES: Final = _table({
     "matmul": "linalg.matmul",
-    "dot": "vdot",
     "outer": "ger",
     "linear": "nn.functional.linear",
     "relu": "nn.functional.relu",
@@ -118,8 +119,6 @@ ALIASES: Final = _table({
     "softsign": "nn.functional.softsign",
     "sub": "subtract",
     "mul": "multiply",
-    "neg": "negative",
-    "abs": "absolute",
     "div": "divide",
     "ne": "not_equal",
     "lt": "less",
@@ -133,6 +132,8 @@ ALIASES: Final = _table({
     "xlogy": "special.xlogy",
     "trunc": "fix",
     "round": "special.round",
+    "neg": "negative",
+    "abs": "absolute",
     "gelu": "nn.functional.gelu",
     "silu": "nn.functional.silu",
     "mish": "nn.functional.mish",
@@ -193,15 +194,15 @@ INTERNAL: Final = frozenset((
 # Operators with a form that writes their first operand: name_.
 INPLACE: Final = frozenset((
     "addmm baddbmm addbmm addmv addr relu threshold relu6 hardtanh leaky_relu hardsigmoid "
-    "hardswish add sub mul neg abs sign sgn div true_divide floor_divide remainder fmod "
-    "addcmul addcdiv lerp eq ne lt le gt ge clamp clamp_min clamp_max logical_and "
+    "hardswish add sub mul div true_divide floor_divide remainder fmod addcmul addcdiv "
+    "lerp eq ne lt le gt ge clamp clamp_min clamp_max conj_physical logical_and "
     "logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not "
     "bitwise_left_shift bitwise_right_shift masked_fill nextafter square sqrt rsqrt "
     "reciprocal pow exp exp2 expm1 log log2 log10 log1p xlogy hypot floor ceil trunc "
-    "round frac nan_to_num silu mish elu selu celu sin cos tan asin acos atan atan2 sinh "
-    "cosh tanh asinh acosh atanh sigmoid logit erf erfc erfinv lgamma digamma sinc "
-    "deg2rad rad2deg copysign cumsum cumprod tril triu scatter scatter_add index_add "
-    "index_copy index_fill index_put"
+    "round frac nan_to_num neg abs sign sgn silu mish elu selu celu sin cos tan asin acos "
+    "atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit erf erfc erfinv lgamma "
+    "digamma sinc deg2rad rad2deg copysign cumsum cumprod tril triu scatter scatter_add "
+    "index_add index_copy index_fill index_put"
 ).split())  # fmt: skip
 # Operator -> Tensor's methods, where they are not its own name (none: internal).
 METHODS: Final[dict[str, tuple[str, ...]]] = {
@@ -210,8 +211,6 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
     "threshold": (),
     "sub": ("sub", "subtract"),
     "mul": ("mul", "multiply"),
-    "neg": ("neg", "negative"),
-    "abs": ("abs", "absolute"),
     "div": ("div", "divide"),
     "ne": ("ne", "not_equal"),
     "lt": ("lt", "less"),
@@ -225,6 +224,8 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
     "_standard_gamma_grad": (),
     "where": (),
     "trunc": ("trunc", "fix"),
+    "neg": ("neg", "negative"),
+    "abs": ("abs", "absolute"),
     "selu": (),
     "celu": (),
     "asin": ("asin", "arcsin"),
@@ -248,6 +249,10 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
     "binary_cross_entropy_with_logits": (),
     "layer_norm": (),
     "rms_norm": (),
+    "real": (),
+    "imag": (),
+    "view_as_real": (),
+    "view_as_complex": (),
     "view": ("view",),
     "_unsafe_view": (),
     "transpose": ("transpose", "swapaxes", "swapdims"),

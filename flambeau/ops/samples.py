@@ -16,8 +16,8 @@ from flambeau.base.devices import CPU
 class Drawn:
     """A tensor to be drawn.
 
-    kind   "real" (takes gradients), "constant" (real, without), "integer", "boolean", "index",
-           "permutation" (indices, none twice along dim 0)
+    kind   "real" (takes gradients), "complex" (too), "constant" (real, without), "integer",
+           "boolean", "index", "permutation" (indices, none twice along dim 0)
     """
 
     def __init__(self, kind: str, shape: tuple[int, ...], low: float, high: float) -> None:
@@ -66,6 +66,10 @@ class Samples:
     def real(self, *shape: int, low: float = -2.0, high: float = 2.0) -> Drawn:
         """A floating tensor, uniform in [low, high)."""
         return Drawn("real", shape, low, high)
+
+    def complex(self, *shape: int, low: float = -2.0, high: float = 2.0) -> Drawn:
+        """A complex tensor, both parts uniform in [low, high)."""
+        return Drawn("complex", shape, low, high)
 
     def constant(self, *shape: int, low: float = 0.2, high: float = 2.0) -> Drawn:
         """A floating tensor that takes no gradient."""

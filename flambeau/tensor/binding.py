@@ -183,7 +183,10 @@ class Binding:
             key.append((type(value), value))
             return
         key.append(type(value))
-        numbers.append(value)
+        if type(value) is complex:
+            numbers += (value.real, value.imag)
+        else:
+            numbers.append(value)
 
     def _plain_number(self, parameter: Parameter, position: int, values: list[Any]) -> Any:
         value = values[position]
@@ -194,11 +197,13 @@ class Binding:
             if value not in _INTEGERS:
                 raise RuntimeError("Overflow when unpacking long long")
             return value
-        if kind is float or kind is bool:
+        if kind is float or kind is bool or kind is complex:
             return value
         if kind is not str:
             if isinstance(value, (int, float)):  # numpy's float64, IntEnum
                 return float(value) if isinstance(value, float) else int(value)
+            if isinstance(value, complex):  # numpy's complex128
+                return complex(value)
             if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
                 return value.item()
             if hasattr(value, "__index__"):
@@ -258,7 +263,7 @@ class Binding:
                 parameters[parameter.name] = ("plain", value)
             else:
                 parameters[parameter.name] = ("number", n_numbers, type(value))
-                n_numbers += 1
+                n_numbers += 2 if type(value) is complex else 1
         return parameters, n_tensors
 
     def signature(self, call: Call) -> Signature:
@@ -424,7 +429,11 @@ class Binding:
     def view_result(self, source: Tensor, found: Any, attributes: tuple[Any, ...]) -> Any:
         """Tensors over the source's memory, with their base and history."""
         if isinstance(found[0], Layout):
-            result: Any = view_of(source, found[0], found[1])
+            layout, offset = found
+            if layout.itemsize != source._layout.itemsize:  # offsets count elements
+                here = source._offset * source._layout.itemsize // layout.itemsize
+                offset += here - source._offset
+            result: Any = view_of(source, layout, offset)
         else:
             result = tuple([view_of(source, layout, offset) for layout, offset in found])
         if source._autograd is not None or source._base is not None:

@@ -140,7 +140,7 @@ def _two_operands(
 
     def surprise(input: Any, other: Any, key: Any) -> Any:
         """The signature to record, or the result of the general path."""
-        if is_operator and not isinstance(other, (Tensor, int, float)):
+        if is_operator and not isinstance(other, (Tensor, int, float, complex)):
             is_scalar = hasattr(other, "item") and getattr(other, "ndim", 1) == 0
             if not is_scalar:
                 return NotImplemented

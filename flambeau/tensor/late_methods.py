@@ -59,19 +59,21 @@ LATE: Final[dict[str, dict[str, str]]] = {
     "tensor.public.queries": {
         name: name for name in ("allclose", "equal", "is_nonzero", "is_same_size")
     },
+    "tensor.public.complex_members": {
+        name: name for name in ("adjoint", "conj", "isreal", "resolve_conj", "resolve_neg")
+    },
     "tensor.public.typed.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
     "tensor.public.members": {
         **{
             name: name
             for name in (
-                "apply_", "as_strided", "as_strided_", "conj", "dim_order", "is_set_to", "map_",
+                "apply_", "as_strided", "as_strided_", "dim_order", "is_set_to", "map_",
                 "pin_memory", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_", "t_",
                 "transpose_", "unsqueeze_", "view",
             )
         },
         "__deepcopy__": "deepcopy", "type": "type_of",
         "swapaxes_": "transpose_", "swapdims_": "transpose_",
-        "conj_physical": "conj", "resolve_conj": "same", "resolve_neg": "same",
         "to_dense": "to_dense",
         "__array_wrap__": "array_wrap", "__dlpack__": "dlpack",
         "__dlpack_device__": "dlpack_device", "__reduce_ex__": "reduce_ex", "__copy__": "copy_of",

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
-from flambeau.base.errors import helped
+from flambeau.base.errors import helped, present
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, saved
 from flambeau.ops import names
@@ -292,10 +292,17 @@ def _memory_layout(self: Tensor) -> Any:
     return formats.strided
 
 
-def _real(self: Tensor) -> Tensor:
-    from flambeau.tensor.public import members as others
+def _late_property(getter: str, setter: str | None = None) -> property:
+    """A property of complex tensors, which few programs have."""
+    room = "tensor.public.complex_members"
 
-    return others.real(self)
+    def get(self: Tensor) -> Any:
+        return _late_method(room, getter)()(self)
+
+    def put(self: Tensor, value: Any) -> None:
+        _late_method(room, present(setter, "a setter"))()(self, value)
+
+    return property(get, None if setter is None else put)
 
 
 OPERATORS: dict[str, str] = {
@@ -424,7 +431,7 @@ PROPERTIES: dict[str, property] = {
     "ndim": property(lambda self: self._layout.ndim),
     "itemsize": property(lambda self: self._layout.itemsize),
     "nbytes": property(lambda self: self._layout.n_bytes),
-    "T": property(_T), "mT": property(_mT), "H": property(_mT), "mH": property(_mT),
+    "T": property(_T), "mT": property(_mT), "H": _late_property("H"), "mH": _late_property("mH"),
     "data": property(get_data, set_data),
     "requires_grad": property(members.requires_grad, members.set_requires_grad),
     "grad": property(
@@ -442,7 +449,8 @@ PROPERTIES: dict[str, property] = {
     "is_mps": property(lambda self: False), "is_xpu": property(lambda self: False),
     "is_nested": property(lambda self: False), "is_mkldnn": property(lambda self: False),
     "names": property(lambda self: (None,) * self._layout.ndim),
-    "layout": property(_memory_layout), "real": property(_real),
+    "layout": property(_memory_layout), "real": _late_property("real", "set_real"),
+    "imag": _late_property("imag", "set_imag"),
     "is_cpu": property(lambda self: self._layout.device.type == "cpu"),
     "is_sparse_csr": property(lambda self: False), "is_xla": property(lambda self: False),
     "is_ipu": property(lambda self: False), "is_mtia": property(lambda self: False),

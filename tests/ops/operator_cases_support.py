@@ -8,7 +8,7 @@ from math import prod
 from random import Random
 
 from flambeau.ops import REGISTRY
-from flambeau.ops.samples import Drawn, Samples
+from flambeau.ops.samples import Case, Drawn, Samples
 
 SAMPLES = Samples()
 
@@ -20,6 +20,26 @@ def cases():
         numbers = sorted({0, 1, len(declared) - 1} & set(range(len(declared))))
         for number in numbers:
             yield f"{name} {number}", operator, declared[number]
+
+
+def complex_cases():
+    """The same with complex operands in place of real ones, where there are any."""
+    for key, operator, case in cases():
+        arguments = [complexed(each) for each in case.arguments]
+        named = {name: complexed(each) for name, each in case.keywords.items()}
+        if repr((arguments, named)) != repr((list(case.arguments), case.keywords)):
+            yield f"{key} complex", operator, Case(tuple(arguments), named)
+
+
+def complexed(value):
+    """What is drawn real, drawn complex."""
+    if isinstance(value, list):
+        return [complexed(each) for each in value]
+    if isinstance(value, Drawn) and value.kind == "real":
+        made = Drawn("complex", value.shape, value.low, value.high)
+        made.is_transposed = value.is_transposed
+        return made
+    return value
 
 
 def drawn_values(drawn, random):
@@ -35,6 +55,9 @@ def drawn_values(drawn, random):
             for _ in range(prod(drawn.shape[1:]))
         ]
         return [column[row] for row in range(drawn.shape[0]) for column in columns]
+    if drawn.kind == "complex":
+        low, high = drawn.low, drawn.high
+        return [complex(random.uniform(low, high), random.uniform(low, high)) for _ in range(count)]
     return [random.uniform(drawn.low, drawn.high) for _ in range(count)]
 
 

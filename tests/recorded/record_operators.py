@@ -1,4 +1,5 @@
-"""Writes operators.json: torch's values, gradients and second derivatives of declared samples.
+"""Writes operators.json: torch's values, gradients and second derivatives of declared samples,
+complex_operators.json: the same of complex operands, and operator_dtypes.json.
 
 Run it with an interpreter that has torch 2.13:  python tests/recorded/record_operators.py"""
 
@@ -14,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "ops")]
 
 import window_references  # noqa: E402
-from operator_cases_support import arguments, cases, flat, weights  # noqa: E402
+from operator_cases_support import arguments, cases, complex_cases, flat, weights  # noqa: E402
 
 from flambeau.base.dtypes import dtype as Dtype  # noqa: E402
 
@@ -134,11 +135,18 @@ def reference(name):
 
 
 def make(values, drawn):
-    element = {"boolean": torch.bool, "real": torch.float64, "constant": torch.float64}
+    element = {
+        "boolean": torch.bool, "real": torch.float64, "constant": torch.float64,
+        "complex": torch.complex128,
+    }  # fmt: skip
     made = torch.tensor(values, dtype=element.get(drawn.kind, torch.int64)).reshape(drawn.shape)
     if drawn.is_transposed:
         made = made.t().contiguous().t()
-    return made.requires_grad_() if drawn.kind == "real" else made
+    return made.requires_grad_() if drawn.kind in ("real", "complex") else made
+
+
+def as_reals(tensor):
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def listed(tensor):
@@ -146,6 +154,7 @@ def listed(tensor):
         return None
     if tensor._is_zerotensor():
         tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
+    tensor = as_reals(tensor)
     flat_values = tensor.detach().reshape(-1).tolist()
     if tensor.is_floating_point():
         return [float(f"{value:.11g}") for value in flat_values]
@@ -156,6 +165,7 @@ def weighed(key, tensors):
     total = 0
     for number, each in enumerate(tensors):
         if each is not None and each.requires_grad:
+            each = as_reals(each)
             factors = torch.tensor(weights(f"{key} {number}", each.numel()), dtype=torch.float64)
             total = total + (each.to(torch.float64) * factors.reshape(each.shape)).sum()
     return total
@@ -189,6 +199,7 @@ def answer(key, operator, case):
 
 DTYPES = (
     "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+    "complex64", "complex128",
 )  # fmt: skip
 
 
@@ -219,16 +230,36 @@ def record_dtypes():
     (HERE / "operator_dtypes.json").write_text("{\n" + lines + "\n}\n", encoding="utf-8")
 
 
+def record_complex():
+    """Answers where torch takes complex operands."""
+    answers = {}
+    for key, operator, case in complex_cases():
+        if operator.name in window_references.REFERENCES:  # written out, without torch's refusals
+            continue
+        try:
+            found = answer(key, operator, case)
+        except (RuntimeError, TypeError):  # torch's refusals
+            continue
+        if found is not None and found["out"]:
+            answers[key] = found
+    write("complex_operators.json", answers)
+
+
+def write(name, answers):
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(answers[key])}" for key in answers)
+    (HERE / name).write_text("{\n" + lines + "\n}\n", encoding="utf-8")
+    print(len(answers), "answers in", name)
+
+
 def main():
     record_dtypes()
+    record_complex()
     answers = {}
     for key, operator, case in cases():
         found = answer(key, operator, case)
         if found is not None:
             answers[key] = found
-    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(answers[key])}" for key in answers)
-    (HERE / "operators.json").write_text("{\n" + lines + "\n}\n", encoding="utf-8")
-    print(len(answers), "answers")
+    write("operators.json", answers)
 
 
 if __name__ == "__main__":

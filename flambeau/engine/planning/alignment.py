@@ -38,7 +38,9 @@ class GroupAccess:
     slot    number of the view slot or temporary; storage what it belongs to
     """
 
-    __slots__ = ("dtype", "index", "index_bound", "index_stride", "offset", "slot", "strides")
+    __slots__ = (
+        "dtype", "index", "index_bound", "index_stride", "offset", "part", "slot", "strides",
+    )  # fmt: skip
 
     def __init__(
         self, slot: int, place: Place, strides: list[int], index: Expression | None
@@ -50,6 +52,7 @@ class GroupAccess:
         self.index = index
         self.index_stride = place.index_stride
         self.index_bound = place.index_bound
+        self.part = place.part
 
     def same(self, slot: int, offset: int, strides: list[int], index: Expression | None) -> bool:
         """Whether this is the access with these parts."""
@@ -99,6 +102,11 @@ class GroupValue:
         self.reduction: Expression | None = None
         self.reduction_kind = ""
         self.operations = operations
+
+
+def key_of(storage: int, part: int) -> int:
+    """Key of `Group.latest`: the storage, or for one of its two parts a negative number."""
+    return -2 * storage - part if part else storage
 
 
 def aligned(

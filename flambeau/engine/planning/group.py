@@ -18,6 +18,7 @@ from flambeau.engine.planning.alignment import (
     aligned,
     collapses,
     kept_splits,
+    key_of,
     named,
     refined_marks,
     split_strides,
@@ -34,7 +35,8 @@ class Group:
     kind       "map", "rows" (inner dims reduced somewhere) or "columns"
     dims, size  sizes of the refined domain and their product; the first n_outer of them are rows'
                dims, then (columns) n_reduced reduced ones, then inner ones
-    values     in program order; `latest` finds the last value of a storage
+    values     in program order; `latest` finds the last value of a storage (alignment.key_of)
+    has_parts  some value is the real or imaginary part of a storage
     touched    storages read from memory, with the accesses used
     """
 
@@ -55,6 +57,7 @@ class Group:
         self.operations = 0
         self.depth = 0  # of the deepest expression
         self.has_index = False
+        self.has_parts = False
         self.started = False
         self.refusal = ""
 
@@ -92,7 +95,7 @@ class Group:
             return None
         if loop.reduction is not None and loop.n_outer != n_rows_dims:
             return None
-        if not any(self.storage_of[slot] in self.latest for slot in bound.reads):
+        if not self._reads_own(bound):
             return None
         inner = list(loop.domain[n_rows_dims:])
         undo = Undo(self)
@@ -105,6 +108,14 @@ class Group:
         for value in self.values:
             value.level, value.early = "row", True
         return undo
+
+    def _reads_own(self, bound: Bound) -> bool:
+        """Whether the statement reads what the group writes."""
+        storage_of, latest = self.storage_of, self.latest
+        return any(
+            key_of(storage_of[slot], place.part) in latest
+            for slot, place in zip(bound.reads, bound.loop.reads, strict=True)
+        )
 
     def _refuse(self, why: str) -> bool:
         self.refusal = why
@@ -155,7 +166,7 @@ class Group:
             return self._refuse("rows of another shape")
         if any(place.index is not None for place in loop.reads):
             return self._refuse("gather once per row")
-        if not any(self.storage_of[slot] in self.latest for slot in bound.reads):
+        if not self._reads_own(bound):
             return self._refuse("reads nothing of the group")
         if loop.uses_index:
             return self._refuse("position once per row")

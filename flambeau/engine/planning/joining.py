@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from flambeau.codegen import cost_reader
 from flambeau.codegen.vocabulary import Expression, expression
-from flambeau.engine.planning.alignment import Bound, GroupAccess, GroupValue, collapses
-from flambeau.engine.statement import Place, SizeNumber
+from flambeau.engine.planning.alignment import Bound, GroupAccess, GroupValue, collapses, key_of
+from flambeau.engine.statement import Place, SizeNumber, never_meet
 
 if TYPE_CHECKING:
     from flambeau.engine.planning.group import Group
@@ -48,8 +48,12 @@ class Joining:
         storage_of, latest = group.storage_of, group.latest
         is_element = self.level == "element"
         for place, slot, strides in zip(loop.reads, bound.reads, self.reads, strict=True):
-            value = latest.get(storage_of[slot])
+            value = latest.get(key_of(storage_of[slot], place.part))
             if value is None:
+                if (place.part or group.has_parts) and self._is_written(
+                    storage_of[slot], place.part
+                ):
+                    return "reads what the group writes through another access"
                 if not self._fits_inner(strides):
                     return "inner dimensions do not collapse"
                 continue
@@ -63,6 +67,11 @@ class Joining:
             if ready > self.phase:
                 self.phase = ready
         return self._check_write() or self._check_limits(is_element)
+
+    def _is_written(self, storage: int, part: int) -> bool:
+        """Whether the group writes the storage whole where one part is meant, or the reverse."""
+        others = (0,) if part else (1, 2)
+        return any(key_of(storage, other) in self.group.latest for other in others)
 
     def _check_limits(self, is_element: bool) -> str:
         group, loop = self.group, self.bound.loop
@@ -101,20 +110,25 @@ class Joining:
         slot = bound.write
         storage_of = group.storage_of
         storage = storage_of[slot]
-        value = group.latest.get(storage)
-        offset = bound.loop.write.offset
+        target = bound.loop.write
+        value = group.latest.get(key_of(storage, target.part))
+        offset = target.offset
         if value is not None:
             if not value.access.same(slot, offset, self.write, None):
                 return "writes what the group writes through another access"
             self.phase = max(self.phase, value.phase)
+        elif (target.part or group.has_parts) and self._is_written(storage, target.part):
+            return "writes what the group writes through another access"
         for number in group.touched.get(storage, ()):
+            if never_meet(group.accesses[number], target):
+                continue
             if not group.accesses[number].same(slot, offset, self.write, None):
                 return "writes what the group reads through another access"
             # Loads of every phase so far must come before the store.
             self.phase = max(self.phase, self._last_phase_loading(number))
         for number, read in enumerate(bound.reads):
-            if storage_of[read] == storage:
-                place = bound.loop.reads[number]
+            place = bound.loop.reads[number]
+            if storage_of[read] == storage and not never_meet(place, target):
                 same = read == slot and place.offset == offset and place.index is None
                 if not same or self.reads[number] != self.write:
                     return "reads and writes overlap"
@@ -132,7 +146,7 @@ class Joining:
         own = operations = cost_reader.cost(loop.expression).operations
         for place, slot, strides in zip(loop.reads, bound.reads, self.reads, strict=True):
             storage = group.storage_of[slot]
-            value = group.latest.get(storage)
+            value = group.latest.get(key_of(storage, place.part))
             if value is not None:
                 leaf = self._forwarded(value)
                 leaves.append(leaf)
@@ -160,7 +174,9 @@ class Joining:
         group.depth = max(group.depth, made.expression.depth)
         self._overwrite(storage, made)
         group.values.append(made)
-        group.latest[storage] = made
+        group.latest[key_of(storage, loop.write.part)] = made
+        if loop.write.part:
+            group.has_parts = True
 
     def _forwarded(self, value: GroupValue) -> Expression:
         group = self.group
@@ -203,10 +219,14 @@ class Joining:
 
     def _overwrite(self, storage: int, made: GroupValue) -> None:
         group = self.group
-        before = group.latest.get(storage)
+        target = made.access
+        before = group.latest.get(key_of(storage, target.part))
         if before is not None:
             before.superseded = True
-        overwritten = set(group.touched.get(storage, ()))
+        touched = group.touched.get(storage, ())
+        overwritten = {
+            number for number in touched if not never_meet(group.accesses[number], target)
+        }
         if overwritten:
             for value in group.values:
                 if overwritten & value.loads:

@@ -14,10 +14,25 @@ from typing import Any, Final
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous_strides
+from flambeau.codegen.complex_words import COMPLEX, Pair
 from flambeau.codegen.vocabulary import BUILDER, Expression, expression
 from flambeau.engine.planning.symbolic.sizes import Size
-from flambeau.engine.planning.values import Value, collapses, reshaped_strides
-from flambeau.engine.statement import Loop, Memory, Native, Place, SizeNumber, Statement
+from flambeau.engine.planning.values import (
+    Value,
+    Views,
+    collapses,
+    expanded_strides,
+    halves,
+)
+from flambeau.engine.statement import (
+    Loop,
+    Memory,
+    Native,
+    Place,
+    SizeNumber,
+    Statement,
+    trimmed_loop,
+)
 
 _NUMBERS: Final = ("number", "constant")
 
@@ -32,16 +47,9 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _expanded_strides(value: Value, shape: tuple[int, ...]) -> list[int]:
-    lead = len(shape) - len(value.shape)
-    strides = [0] * lead
-    for size, stride, target in zip(value.shape, value.strides, shape[lead:], strict=True):
-        strides.append(stride if size == target else 0)
-    return strides
-
-
-class Lowering:
-    """The builder `b`. Made for one signature; see the methods for what an operator may say."""
+class Lowering(Views):
+    """The builder `b`. Made for one signature; see the methods (and those of Views) for what an
+    operator may say. A complex value is mapped, moved and summed by halves, each a real value."""
 
     def __init__(
         self,
@@ -73,7 +81,7 @@ class Lowering:
     def size_number(self, value: Any, element: dtype) -> Value:
         """A number that follows from sizes: part of the plan, never of the kernel."""
         is_size = isinstance(value, Size)
-        is_float = element.category == 2 or (value.is_float if is_size else type(value) is float)
+        is_float = element.category >= 2 or (value.is_float if is_size else type(value) is float)
         if is_size:
             made = value.as_float() if is_float else value
         else:
@@ -109,6 +117,10 @@ class Lowering:
         place as it is, else a copy."""
         if value.kind == "memory" and value.reference in self.targets:
             return value
+        return self.copied(value)
+
+    def copied(self, value: Value) -> Value:
+        """The value in fresh contiguous memory."""
         return self._store(lambda k, x: x, (value,), value.dtype, value.dtype)
 
     def temporary(self, shape: tuple[int, ...], element: dtype) -> Value:
@@ -120,89 +132,13 @@ class Lowering:
         self.temporaries.append((count, element))
         return Value("memory", shape, element, reference, contiguous_strides(shape), 0)
 
-    # Views -------------------------------------------------------------------
-
     def memory(self, value: Value) -> Value:
         """The value as memory; numbers, constants and positions are written out."""
         return value if value.kind == "memory" else self.map(lambda k, x: x, value)
 
-    def expand(self, value: Value, shape: tuple[int, ...]) -> Value:
-        """Broadcast to `shape`, no copy."""
-        if value.kind != "memory":
-            if value.kind in ("number", "constant"):
-                return Value(value.kind, tuple(shape), value.dtype, payload=value.payload)
-            value = self.memory(value)
-        return value.with_view(tuple(shape), tuple(_expanded_strides(value, tuple(shape))))
-
-    def permute(self, value: Value, dims: Sequence[int]) -> Value:
-        """Dimensions in another order."""
-        value = self.memory(value)
-        return value.with_view(
-            tuple(value.shape[d] for d in dims), tuple(value.strides[d] for d in dims)
-        )
-
-    def transpose(self, value: Value, first: int, second: int) -> Value:
-        """Two dimensions swapped; negative dims count from the end."""
-        dims = list(range(value.ndim))
-        dims[first], dims[second] = dims[second], dims[first]
-        return self.permute(value, dims)
-
-    def unsqueeze(self, value: Value, dim: int) -> Value:
-        """A dimension of size 1 inserted."""
-        value = self.memory(value)
-        if dim < 0:
-            dim += value.ndim + 1
-        shape, strides = list(value.shape), list(value.strides)
-        shape.insert(dim, 1)
-        strides.insert(dim, 0)
-        return value.with_view(tuple(shape), tuple(strides))
-
-    def squeeze(self, value: Value, dim: int) -> Value:
-        """A dimension of size 1 removed."""
-        return self.select(value, dim, 0)
-
-    def select(self, value: Value, dim: int, index: int) -> Value:
-        """One position along `dim`."""
-        value = self.memory(value)
-        dim %= value.ndim
-        return value.with_view(
-            value.shape[:dim] + value.shape[dim + 1 :],
-            value.strides[:dim] + value.strides[dim + 1 :],
-            index * value.strides[dim],
-        )
-
-    def narrow(self, value: Value, dim: int, start: int, length: int, step: int = 1) -> Value:
-        """Positions start, start + step, ... along `dim`."""
-        value = self.memory(value)
-        dim %= value.ndim
-        shape, strides = list(value.shape), list(value.strides)
-        offset = start * strides[dim]
-        shape[dim] = length
-        strides[dim] *= step
-        return value.with_view(tuple(shape), tuple(strides), offset)
-
-    def flip(self, value: Value, dims: Sequence[int]) -> Value:
-        """Positions along `dims` in reverse."""
-        value = self.memory(value)
-        for dim in dims:
-            value = self.narrow(value, dim, value.shape[dim] - 1, value.shape[dim], -1)
-        return value
-
-    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
-        """Same elements in row-major order under another shape; a copy where strides need one."""
-        value = self.memory(value)
-        shape = tuple(shape)
-        strides = reshaped_strides(value.shape, value.strides, shape)
-        if strides is None:
-            value = self._store(lambda k, x: x, (value,), value.dtype, value.dtype)
-            strides = contiguous_strides(shape)
-        return value.with_view(shape, strides)
-
-    def can_view(self, value: Value, shape: Sequence[int]) -> bool:
-        """Whether reshaping takes no copy."""
-        if value.kind != "memory":
-            return True
-        return reshaped_strides(value.shape, value.strides, tuple(shape)) is not None
+    def parts(self, value: Value) -> tuple[Value, Value]:
+        """Real and imaginary part of a complex value."""
+        return halves(self.memory(value))
 
     # Statements --------------------------------------------------------------
 
@@ -235,12 +171,39 @@ class Lowering:
             element = dtypes.int64
         else:
             element = dtypes.bool_ if kind in ("any", "all") else value.dtype
+        if kind == "prod" and value.dtype.is_complex:
+            return self.reshape(self._folded(value, axes, kept), result)
         out = self.temporary(kept, element)
         if value.ndim == 0 or not axes:
             self._trivial_reduction(kind, value, out)
+        elif value.dtype.is_complex:
+            for part, target in zip(self.parts(value), halves(out), strict=True):
+                self._reduce_into(kind, part, axes, target)
         else:
             self._reduce_into(kind, value, axes, out)
         return self.reshape(out, result)
+
+    def _folded(self, value: Value, axes: set[int], kept: tuple[int, ...]) -> Value:
+        """Product of complex numbers: the second half of what is left times the first, again and
+        again. The parts of a product need both parts of both, so no reduction says it."""
+        count = 1
+        for d in axes:
+            count *= value.shape[d]
+        order = [d for d in range(value.ndim) if d not in axes] + sorted(axes)
+        value = self.reshape(self.permute(value, order), (*kept, count))
+        if not count:
+            return self.memory(self.full(kept, 1, value.dtype))
+        while count > 1:
+            half = count // 2
+            first, second = self.narrow(value, -1, 0, half), self.narrow(value, -1, half, half)
+            product = self.map(lambda k, x, y: k.mul(x, y), first, second)
+            if count % 2:
+                longer = self.temporary((*kept, half + 1), value.dtype)
+                self.write(self.narrow(longer, -1, 0, half), product)
+                self.write(self.narrow(longer, -1, half, 1), self.narrow(value, -1, count - 1, 1))
+                product = longer
+            value, count = product, half + count % 2
+        return self.select(value, -1, 0)
 
     def _trivial_reduction(self, kind: str, value: Value, out: Value) -> None:
         formulas: dict[str, Callable[..., Any]] = {
@@ -270,7 +233,7 @@ class Lowering:
             collapses(viewed.shape[start:end], viewed.strides[start:end])
             and collapses(viewed.shape[end:], viewed.strides[end:])
         ):
-            viewed = self._store(lambda k, x: x, (viewed,), value.dtype, value.dtype)
+            viewed = self.copied(viewed)
         load = expression("load", (), value.dtype, 0)
         body = BUILDER.convert(load, compute)
         domain: list[int] = []
@@ -292,8 +255,8 @@ class Lowering:
             domain.insert(counts[0], 1)
             read_strides.insert(counts[0], 0)
             counts[1] = 1
-        read = Place(viewed.reference, tuple(read_strides), viewed.offset, value.dtype)
-        write = Place(out.reference, tuple(write_strides), out.offset, out.dtype)
+        read = _place(viewed, tuple(read_strides))
+        write = _place(out, tuple(write_strides))
         self.statements.append(
             Loop(
                 tuple(domain), (read,), (), body, write,
@@ -331,23 +294,47 @@ class Lowering:
         base_strides: tuple[int, ...],
     ) -> Value:
         out = self.temporary(shape, value.dtype)
+        if value.dtype.is_complex:
+            for part, target in zip(halves(value), halves(out), strict=True):
+                strides = tuple([2 * stride for stride in base_strides])
+                self._gather_into(target, part, dim, index, index_strides, strides)
+        else:
+            self._gather_into(out, value, dim, index, index_strides, base_strides)
+        return out
+
+    def _gather_into(
+        self,
+        out: Value,
+        value: Value,
+        dim: int,
+        index: Value,
+        index_strides: tuple[int, ...],
+        base_strides: tuple[int, ...],
+    ) -> None:
+        shape = out.shape
         kept = [d for d, size in enumerate(shape) if size != 1]
         position = BUILDER.convert(expression("load", (), index.dtype, 0), dtypes.int64)
         reads = (
             Place(index.reference, _pick(index_strides, kept), index.offset, index.dtype),
             Place(
                 value.reference, _pick(base_strides, kept), value.offset, value.dtype,
-                position, value.strides[dim], value.shape[dim],
+                position, value.strides[dim], value.shape[dim], value.part,
             ),
         )  # fmt: skip
         body = expression("load", (), value.dtype, 1)
-        write = Place(out.reference, _pick(out.strides, kept), out.offset, out.dtype)
+        write = _place(out, _pick(out.strides, kept))
         self.statements.append(Loop(_pick(shape, kept), reads, (), body, write))
-        return out
 
     def product(self, left: Value, right: Value) -> Value:
         """(..., m, k) @ (..., k, n) with broadcast batch dims; fresh contiguous result."""
         left, right = self.memory(left), self.memory(right)
+        if left.dtype.is_complex:
+            (a, b), (c, d) = self.parts(left), self.parts(right)
+            products = [self.product(x, y) for x, y in ((a, c), (b, d), (a, d), (b, c))]
+            return self.map(
+                lambda k, w, x, y, z: k.pair(k.sub(w, x), k.add(y, z)), *products,
+                dtype=left.dtype,
+            )  # fmt: skip
         batch = _broadcast([left.shape[:-2], right.shape[:-2]])
         left = self.expand(left, batch + left.shape[-2:])
         right = self.expand(right, batch + right.shape[-2:])
@@ -408,6 +395,9 @@ class Lowering:
         reads: list[Place] = []
         numbers: list[int | SizeNumber] = []
         operands: list[Any] = []
+        kinds = [compute, result, *[v.dtype for v in tensors]]
+        is_complex = any(kind is not None and kind.is_complex for kind in kinds)
+        words = COMPLEX if is_complex else BUILDER
         # Numbers take the dtype of the values beside them.
         beside = next((v.dtype.compute for v in tensors if v.kind not in _NUMBERS), None)
         for value in values:
@@ -415,16 +405,23 @@ class Lowering:
             wanted = compute
             if wanted is None and isinstance(value, Value):
                 wanted = beside if value.kind in _NUMBERS and beside else value.dtype.compute
-            operands.append(BUILDER.convert(leaf, wanted) if wanted is not None else leaf)
-        body = formula(BUILDER, *operands)
-        if not isinstance(body, Expression):
-            body = BUILDER.constant(body, result or compute or dtypes.float32)
+            operands.append(words.convert(leaf, wanted) if wanted is not None else leaf)
+        body = formula(words, *operands)
+        if not isinstance(body, (Expression, Pair)):
+            body = words.constant(body, result or compute or dtypes.float32)
         element = result or body.dtype
-        body = BUILDER.convert(body, element)
+        body = words.convert(body, element)
         out = target if target is not None else self.temporary(shape, element)
-        strides = _pick(tuple(_expanded_strides(out, shape)), kept)
-        write = Place(out.reference, strides, out.offset, element)
-        self.statements.append(Loop(_pick(shape, kept), tuple(reads), tuple(numbers), body, write))
+        domain = _pick(shape, kept)
+        bodies = [(body, out)]
+        if isinstance(body, Pair):
+            bodies = list(zip((body.real, body.imag), halves(out), strict=True))
+        for each, part in bodies:
+            write = _place(part, _pick(tuple(expanded_strides(part, shape)), kept))
+            if is_complex:
+                self.statements.append(trimmed_loop(domain, reads, numbers, each, write))
+            else:
+                self.statements.append(Loop(domain, tuple(reads), tuple(numbers), each, write))
         return out
 
     def _leaf(
@@ -438,9 +435,13 @@ class Lowering:
         if not isinstance(value, Value):
             if isinstance(value, Size):
                 value = float(value) if value.is_float else int(value)
-            return BUILDER.constant(value, _constant_dtype(value))
+            return COMPLEX.constant(value, _constant_dtype(value))
         if value.kind == "constant":
-            return BUILDER.constant(value.payload, value.dtype)
+            return COMPLEX.constant(value.payload, value.dtype)
+        if value.dtype.is_complex:
+            parts = halves(value)
+            real, imag = (self._leaf(each, shape, kept, reads, numbers) for each in parts)
+            return Pair(real, imag, value.dtype)
         if value.kind == "number":
             numbers.append(value.payload)
             return expression("number", (), value.dtype, len(numbers) - 1)
@@ -449,14 +450,20 @@ class Lowering:
             if dim not in kept:
                 return BUILDER.constant(0, dtypes.int64)
             return expression("index", (), dtypes.int64, kept.index(dim))
-        strides = _pick(tuple(_expanded_strides(value, shape)), kept)
-        reads.append(Place(value.reference, strides, value.offset, value.dtype))
+        strides = _pick(tuple(expanded_strides(value, shape)), kept)
+        reads.append(_place(value, strides))
         return expression("load", (), value.dtype, len(reads) - 1)
+
+
+def _place(value: Value, strides: tuple[int, ...]) -> Place:
+    return Place(value.reference, strides, value.offset, value.dtype, part=value.part)
 
 
 def _constant_dtype(value: Any) -> dtype:
     if isinstance(value, bool):
         return dtypes.bool_
+    if isinstance(value, complex):
+        return dtypes.complex128
     return dtypes.int64 if isinstance(value, int) else dtypes.float64
 
 

@@ -2,14 +2,14 @@
 
 Keeps     plain data; strides and offsets count elements.
 Touches   base, codegen.vocabulary.
-Not here  the builder that makes them (lower.py)."""
+Not here  statements (lower.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau.base.dtypes import dtype
+from flambeau.base.dtypes import dtype, float64
 from flambeau.base.layout import contiguous_strides
 
 
@@ -19,9 +19,10 @@ class Value:
     kind  "memory" (reference, strides, offset), "number" (payload: index of the record's number, or
           a SizeNumber),
           "constant" (payload: Python number), "iota" (payload: dimension of shape)
+    part  of complex memory, seen as the reals it is made of: the real parts 1, the imaginary ones 2
     """
 
-    __slots__ = ("dtype", "kind", "offset", "payload", "reference", "shape", "strides")
+    __slots__ = ("dtype", "kind", "offset", "part", "payload", "reference", "shape", "strides")
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class Value:
         strides: tuple[int, ...] = (),
         offset: int = 0,
         payload: Any = None,
+        part: int = 0,
     ) -> None:
         self.kind = kind
         self.shape = shape
@@ -40,6 +42,7 @@ class Value:
         self.strides = strides
         self.offset = offset
         self.payload = payload
+        self.part = part
 
     @property
     def ndim(self) -> int:
@@ -48,7 +51,38 @@ class Value:
 
     def with_view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Value:
         """Same memory seen through other strides; offset is added."""
-        return Value("memory", shape, self.dtype, self.reference, strides, self.offset + offset)
+        return Value(
+            "memory", shape, self.dtype, self.reference, strides, self.offset + offset,
+            None, self.part,
+        )  # fmt: skip
+
+
+def halves(value: Value) -> tuple[Value, Value]:
+    """Real and imaginary parts of complex memory, which are every second of the reals it is made
+    of, or of a complex number, which is two run-time numbers."""
+    if value.kind == "number":
+        index, wide = value.payload, float64
+        return Value("number", (), wide, payload=index), Value(
+            "number", (), wide, payload=index + 1
+        )
+    element, strides = value.dtype.to_real(), tuple([2 * stride for stride in value.strides])
+    real, imag = (
+        Value(
+            "memory", value.shape, element, value.reference, strides,
+            2 * value.offset + part - 1, None, part,
+        )
+        for part in (1, 2)
+    )  # fmt: skip
+    return real, imag
+
+
+def as_reals(value: Value) -> Value:
+    """Complex memory as its parts, in a last dimension of 2."""
+    strides = tuple([2 * stride for stride in value.strides])
+    return Value(
+        "memory", (*value.shape, 2), value.dtype.to_real(), value.reference, (*strides, 1),
+        2 * value.offset,
+    )  # fmt: skip
 
 
 def collapses(sizes: Sequence[int], strides: Sequence[int]) -> bool:
@@ -88,3 +122,102 @@ def reshaped_strides(
         count //= size
         result.append(stride * count)
     return tuple(result)
+
+
+def expanded_strides(value: Value, shape: tuple[int, ...]) -> list[int]:
+    """Strides that show a value broadcast to `shape`."""
+    lead = len(shape) - len(value.shape)
+    strides = [0] * lead
+    for size, stride, target in zip(value.shape, value.strides, shape[lead:], strict=True):
+        strides.append(stride if size == target else 0)
+    return strides
+
+
+class Views:
+    """What the builder `b` offers that moves nothing: other shapes and strides."""
+
+    def memory(self, value: Value) -> Value:
+        """The value as memory."""
+        raise NotImplementedError
+
+    def copied(self, value: Value) -> Value:
+        """The value in fresh contiguous memory."""
+        raise NotImplementedError
+
+    def expand(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """Broadcast to `shape`, no copy."""
+        if value.kind != "memory":
+            if value.kind in ("number", "constant"):
+                return Value(value.kind, tuple(shape), value.dtype, payload=value.payload)
+            value = self.memory(value)
+        return value.with_view(tuple(shape), tuple(expanded_strides(value, tuple(shape))))
+
+    def permute(self, value: Value, dims: Sequence[int]) -> Value:
+        """Dimensions in another order."""
+        value = self.memory(value)
+        return value.with_view(
+            tuple(value.shape[d] for d in dims), tuple(value.strides[d] for d in dims)
+        )
+
+    def transpose(self, value: Value, first: int, second: int) -> Value:
+        """Two dimensions swapped; negative dims count from the end."""
+        dims = list(range(value.ndim))
+        dims[first], dims[second] = dims[second], dims[first]
+        return self.permute(value, dims)
+
+    def unsqueeze(self, value: Value, dim: int) -> Value:
+        """A dimension of size 1 inserted."""
+        value = self.memory(value)
+        if dim < 0:
+            dim += value.ndim + 1
+        shape, strides = list(value.shape), list(value.strides)
+        shape.insert(dim, 1)
+        strides.insert(dim, 0)
+        return value.with_view(tuple(shape), tuple(strides))
+
+    def squeeze(self, value: Value, dim: int) -> Value:
+        """A dimension of size 1 removed."""
+        return self.select(value, dim, 0)
+
+    def select(self, value: Value, dim: int, index: int) -> Value:
+        """One position along `dim`."""
+        value = self.memory(value)
+        dim %= value.ndim
+        return value.with_view(
+            value.shape[:dim] + value.shape[dim + 1 :],
+            value.strides[:dim] + value.strides[dim + 1 :],
+            index * value.strides[dim],
+        )
+
+    def narrow(self, value: Value, dim: int, start: int, length: int, step: int = 1) -> Value:
+        """Positions start, start + step, ... along `dim`."""
+        value = self.memory(value)
+        dim %= value.ndim
+        shape, strides = list(value.shape), list(value.strides)
+        offset = start * strides[dim]
+        shape[dim] = length
+        strides[dim] *= step
+        return value.with_view(tuple(shape), tuple(strides), offset)
+
+    def flip(self, value: Value, dims: Sequence[int]) -> Value:
+        """Positions along `dims` in reverse."""
+        value = self.memory(value)
+        for dim in dims:
+            value = self.narrow(value, dim, value.shape[dim] - 1, value.shape[dim], -1)
+        return value
+
+    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+        """Same elements in row-major order under another shape; a copy where strides need one."""
+        value = self.memory(value)
+        shape = tuple(shape)
+        strides = reshaped_strides(value.shape, value.strides, shape)
+        if strides is None:
+            value = self.copied(value)
+            strides = contiguous_strides(shape)
+        return value.with_view(shape, strides)
+
+    def can_view(self, value: Value, shape: Sequence[int]) -> bool:
+        """Whether reshaping takes no copy."""
+        if value.kind != "memory":
+            return True
+        return reshaped_strides(value.shape, value.strides, tuple(shape)) is not None

@@ -106,7 +106,7 @@ def attach_inplace(
     plan: Plan, attributes: Any, prepared: Prepared, target: Any, site: Any = None
 ) -> None:
     """After the write: the target's new history and, for a view, its base's."""
-    form = plan.inplace_form
+    form = plan.inplace_form.form_for(target._layout)
     node = make_node(form, attributes, prepared.edges, prepared.layouts, prepared.widths, site)
     save_slots(form, node, prepared.operands, (target,))
     rewrite_history(target, node, prepared.before)

@@ -54,6 +54,7 @@ class Plan(PlanProgram):
         # Views such as unbind have any number of outputs, without names.
         self.multiple = bool(self.returns) or "grads" in self.parameters
         self.zero_target = False
+        self.is_holomorphic = bool(getattr(operator, "holomorphic", False))
         self.program = 0
         self.positions = tuple(
             [position for position, (_, role) in enumerate(roles) if role != "number"]
@@ -255,6 +256,36 @@ class Plan(PlanProgram):
         form.multiple = False
         form.differentiate = form._differentiate
         return form
+
+    def form_for(self, layout: Any) -> Plan:
+        """The plan for results of this layout."""
+        return self.complex_form if self.is_holomorphic and layout.dtype.is_complex else self
+
+    @cached_property
+    def complex_form(self) -> Plan:
+        """The same plan for complex results. torch's cotangent of a complex number is the
+        conjugate of what derivatives multiply: with f' for the derivative, grad * conj(f') is
+        conj(conj(grad) * f')."""
+        form = Plan(self.operator, self.roles)
+        form.zero_target = self.zero_target
+        form.multiple = self.multiple
+        differentiate = self.differentiate
+
+        def conjugated(node: OperatorNode, cotangent: Any, saved: Sequence[Any]) -> Sequence[Any]:
+            if cotangent.__class__ is list:
+                cotangent = [_conjugate(each) for each in cotangent]
+            else:
+                cotangent = _conjugate(cotangent)
+            return [_conjugate(each) for each in differentiate(node, cotangent, saved)]
+
+        form.differentiate = conjugated
+        return form
+
+
+def _conjugate(value: Any) -> Any:
+    if value is None or not value._layout.dtype.is_complex:
+        return value
+    return RUNTIME.functions.conj_physical(value)
 
 
 # Key of how many edges each operand has, beside the operator's own attributes.

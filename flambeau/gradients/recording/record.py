@@ -69,8 +69,8 @@ def _unary(plan: Plan) -> Attach:
             return general(attributes, operands, out, site)
         edge = tensor._autograd if tensor._base is None else history(tensor)
         layout = out._layout
-        if edge is None or layout.dtype.category < 2:
-            return None
+        if edge is None or layout.dtype.category != 2:
+            return None if edge is None else general(attributes, operands, out, site)
         node = OperatorNode()
         if save_input or save_out:
             first = result = None
@@ -123,8 +123,8 @@ def _binary(plan: Plan) -> Attach:
             if edge_right is not None:
                 case += 2
         layout = out._layout
-        if case == 0 or layout.dtype.category < 2:
-            return None
+        if case == 0 or layout.dtype.category != 2:
+            return None if case == 0 else general(attributes, operands, out, site)
         save_left, save_right, save_out = saves[case]  # type: ignore[misc]
         node = OperatorNode()
         if save_left or save_right or save_out:
@@ -203,7 +203,8 @@ def _general(plan: Plan) -> Attach:
         outputs = out if plan.multiple else (out,)
         if not any(each._layout.dtype.category >= 2 for each in outputs):
             return
-        node = make_node(plan, attributes, edges, layouts, widths, site)
+        form = plan.form_for(outputs[0]._layout)
+        node = make_node(form, attributes, edges, layouts, widths, site)
         if plan.multiple:
             histories = [Output(node, index) for index in range(len(outputs))]
             node.attributes = {**node.attributes, OUTPUT_LAYOUTS: [x._layout for x in outputs]}

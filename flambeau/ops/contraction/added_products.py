@@ -37,6 +37,7 @@ def check_added(input: Layout, shape: tuple[int, ...]) -> None:
 class AddedProduct(Operator):
     """beta * input + alpha * (left @ right)."""
 
+    holomorphic = True
     inplace = True
     specials: ClassVar[dict[str, tuple[float, ...]]] = {"beta": (0, 1), "alpha": (1,)}
 

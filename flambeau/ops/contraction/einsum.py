@@ -82,6 +82,7 @@ def label_sizes(terms: Sequence[str], operands: Sequence[Any]) -> dict[str, int]
 class Einsum(Operator):
     """torch.einsum(equation, *operands)."""
 
+    holomorphic = True
     out = False
 
     def infer(self, operands: Tensors, equation: str) -> Any:

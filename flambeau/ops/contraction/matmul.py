@@ -82,6 +82,7 @@ def folded_product(b: Any, left: Any, right: Any) -> Any:
 class MatrixProduct(Operator):
     """(n, k) @ (k, m) -> (n, m)."""
 
+    holomorphic = True
     saved_for = {"input": ("mat2",), "mat2": ("input",)}
 
     def infer(self, input: Layout, mat2: Layout) -> Layout:
@@ -112,6 +113,7 @@ class MatrixProduct(Operator):
 class BatchProduct(Operator):
     """A matrix product per batch: (b, n, k) @ (b, k, m) -> (b, n, m)."""
 
+    holomorphic = True
     saved_for = {"input": ("mat2",), "mat2": ("input",)}
 
     def infer(self, input: Layout, mat2: Layout) -> Layout:
@@ -145,6 +147,7 @@ class Matmul(Operator):
     """Matrix product over the last two dims, the others broadcast; vectors count as a row on the
     left, as a column on the right, and leave no dim behind."""
 
+    holomorphic = True
     saved_for = {"input": ("input", "other"), "other": ("input", "other")}
 
     def infer(self, input: Layout, other: Layout) -> Layout:
@@ -254,6 +257,7 @@ class MatrixVector(Operator):
         "addmv input tensors must have the same dtype, but got {given}, {result}, and {result}"
     )
 
+    holomorphic = True
     saved_for = {"input": ("vec",), "vec": ("input",)}
 
     def infer(self, input: Layout, vec: Layout) -> Layout:
@@ -282,12 +286,13 @@ class MatrixVector(Operator):
         return [s(s.real(3, 4), s.real(4))]
 
 
-@operator("dot", aliases=("vdot",))
+@operator("dot")
 class Dot(Operator):
     """Sum of the products of two vectors."""
 
     out_refusal = "result dtype {given} does not match input dtype {result}"
 
+    holomorphic = True
     saved_for = {"input": ("tensor",), "tensor": ("input",)}
 
     def infer(self, input: Layout, tensor: Layout) -> Layout:
@@ -317,6 +322,7 @@ class Outer(Operator):
 
     out_refusal = None
 
+    holomorphic = True
     saved_for = {"input": ("vec2",), "vec2": ("input",)}
 
     def infer(self, input: Layout, vec2: Layout) -> Inferred:
@@ -347,6 +353,7 @@ class Outer(Operator):
 class Linear(Operator):
     """input @ weight.T + bias over the last dim."""
 
+    holomorphic = True
     out = False
     saved_for = {"input": ("weight",), "weight": ("input",), "bias": ()}
 

@@ -69,6 +69,7 @@ class Convolution(Operator):
     """Weights (O, C / groups, *kernel) slid over (N, C, *sizes); transposed: the gradient of that
     with respect to its input, for weights (C, O / groups, *kernel)."""
 
+    holomorphic = True
     out = False
     saved_for = {"input": ("weight",), "weight": ("input",), "bias": ()}
 
@@ -132,6 +133,10 @@ class Convolution(Operator):
         transposed: bool, output_padding: Any, groups: int,
     ) -> Any:  # fmt: skip
         out = b.output()
+        if input.dtype.is_complex:
+            settings = stride, padding, dilation, transposed, output_padding, groups
+            result = _of_parts(b, input, weight, lambda x, w: self.lower(b, x, w, None, *settings))
+            return result if bias is None else _with_bias(b, result, bias, input.dtype)
         element = _computed(input.dtype)
         if 0 in input.shape or 0 in weight.shape or 0 in out.shape:
             result = b.full(tuple(out.shape), 0, element)
@@ -196,6 +201,7 @@ class Convolution(Operator):
 class ConvolutionWeight(Operator):
     """Gradient of a convolution's weights: windows of `image` times cotangents at `places`."""
 
+    holomorphic = True
     out = False
     saved_for = {"image": ("places",), "places": ("image",)}
 
@@ -212,6 +218,9 @@ class ConvolutionWeight(Operator):
         self, b: Any, image: Any, places: Any, shape: Any, stride: Any, padding: Any,
         dilation: Any, groups: int,
     ) -> Any:  # fmt: skip
+        if image.dtype.is_complex:
+            settings = shape, stride, padding, dilation, groups
+            return _of_parts(b, image, places, lambda x, y: self.lower(b, x, y, *settings))
         element = _computed(image.dtype)
         if 0 in image.shape or 0 in places.shape or 0 in shape:
             return b.full(tuple(shape), 0, element)
@@ -254,6 +263,13 @@ class ConvolutionWeight(Operator):
             s(s.real(2, 3, 4, 4), s.real(2, 4, 3, 3), (4, 3, 2, 2), one, two, one, 1),
             s(s.real(2, 4, 6), s.real(2, 2, 3), (2, 2, 3), (2,), (1,), (1,), 2),
         ]
+
+
+def _of_parts(b: Any, left: Any, right: Any, product: Any) -> Any:
+    """A product of complex tensors by the four products of their parts."""
+    (a, i), (c, d) = b.parts(left), b.parts(right)
+    made = product(a, c), product(i, d), product(a, d), product(i, c)
+    return b.map(lambda k, w, x, y, z: k.pair(k.sub(w, x), k.add(y, z)), *made, dtype=left.dtype)
 
 
 def _slid(

@@ -17,6 +17,8 @@ from flambeau.ops.define import INT_TO_FLOAT, Elementwise, Number, Tensor, not_i
 class Relu(Elementwise):
     """max(x, 0); NaN stays."""
 
+    complex_error = (NotImplementedError, "clamp is not supported for complex types")
+
     def check(self, common: dtype) -> None:
         if common is dtypes.bool_:
             raise RuntimeError("Boolean inputs not supported for relu")
@@ -67,6 +69,8 @@ class ThresholdBackward(Elementwise):
 class Relu6(Elementwise):
     """min(max(x, 0), 6)."""
 
+    complex_error = (NotImplementedError, "clamp is not supported for complex types")
+
     def check(self, common: dtype) -> None:
         if common is dtypes.bool_:
             raise RuntimeError("Bool inputs not supported for hardtanh")
@@ -81,6 +85,8 @@ class Relu6(Elementwise):
 @operator("hardtanh", function=False, aliases=("nn.functional.hardtanh",))
 class HardTanh(Elementwise):
     """x between min_val and max_val, the nearer of them outside."""
+
+    complex_error = (NotImplementedError, "clamp is not supported for complex types")
 
     def check(self, common: dtype) -> None:
         if common is dtypes.bool_:
@@ -193,6 +199,8 @@ class SoftShrink(Elementwise):
 class TanhShrink(Elementwise):
     """x - tanh(x)."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -207,6 +215,7 @@ class TanhShrink(Elementwise):
 class SoftSign(Elementwise):
     """x / (1 + |x|)."""
 
+    takes_complex = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -214,4 +223,7 @@ class SoftSign(Elementwise):
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
         bottom = input.abs() + 1
+        if grad._layout.dtype.is_complex:
+            along = t.real(grad * t.conj_physical(input)) / bottom
+            return (grad - along * input.sgn()) / bottom
         return grad / (bottom * bottom)

@@ -12,7 +12,7 @@ from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
-from flambeau.base.promotion import BOOLEAN, REAL
+from flambeau.base.promotion import BOOLEAN, COMPLEX, REAL
 from flambeau.ops.define import (
     DEFAULT,
     INT_TO_FLOAT,
@@ -51,10 +51,14 @@ def is_bool(operand: Any) -> bool:
 
 def check_factor(name: str, factor: Any, *operands: Any) -> None:
     """A factor (alpha, beta) may not be of a higher kind than the result."""
-    if factor not in (REAL, BOOLEAN):
+    if factor not in (REAL, BOOLEAN, COMPLEX):
         return
     common = promotion.result_type(operands)
-    if factor is REAL and not common.is_floating_point:
+    if factor is COMPLEX and not common.is_complex:
+        raise RuntimeError(
+            f"For non-complex input tensors, argument {name} must not be a complex number."
+        )
+    if factor is REAL and common.category < 2:
         raise RuntimeError(
             f"For integral input tensors, argument {name} must not be a floating point number."
         )
@@ -66,6 +70,7 @@ def check_factor(name: str, factor: Any, *operands: Any) -> None:
 class Add(Elementwise):
     """input + alpha * other."""
 
+    takes_complex = True
     specials = {"alpha": (1,)}
 
     def validate(self, arguments: dict[str, Any]) -> None:
@@ -75,13 +80,14 @@ class Add(Elementwise):
         return scaled_sum(k, input, other, alpha)
 
     def vjp(self, t: Any, grad: Any, alpha: Any) -> Any:
-        return grad, times(grad, alpha)
+        return grad, times(grad, alpha.conjugate())
 
 
 @operator("sub", methods=("sub", "subtract"), aliases=("subtract",))
 class Subtract(Elementwise):
     """input - alpha * other."""
 
+    takes_complex = True
     specials = {"alpha": (1,)}
 
     def validate(self, arguments: dict[str, Any]) -> None:
@@ -102,7 +108,7 @@ class Subtract(Elementwise):
         return scaled_sum(k, input, other, -alpha if alpha == 1 else k.neg(alpha))
 
     def vjp(self, t: Any, grad: Any, alpha: Any, needs: Any) -> Any:
-        return grad, times(grad, -alpha) if needs[1] else None
+        return grad, times(grad, -alpha.conjugate()) if needs[1] else None
 
 
 @operator("rsub")
@@ -115,13 +121,15 @@ class ReverseSubtract(Subtract):
         return scaled_sum(k, other, input, -alpha if alpha == 1 else k.neg(alpha))
 
     def vjp(self, t: Any, grad: Any, alpha: Any, needs: Any) -> Any:
-        return times(grad, -alpha) if needs[0] else None, grad
+        return times(grad, -alpha.conjugate()) if needs[0] else None, grad
 
 
 @operator("mul", methods=("mul", "multiply"), aliases=("multiply",))
 class Multiply(Elementwise):
     """input * other."""
 
+    takes_complex = True
+    holomorphic = True
     saved_for = {"input": ("other",), "other": ("input",)}
 
     def formula(self, k: Any, input: Operand, other: Operand) -> Any:
@@ -129,72 +137,6 @@ class Multiply(Elementwise):
 
     def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
         return grad * other if needs[0] else None, grad * input if needs[1] else None
-
-
-@operator("neg", methods=("neg", "negative"), aliases=("negative",))
-class Negate(Elementwise):
-    """-input."""
-
-    def check(self, common: dtype) -> None:
-        if common is dtypes.bool_:
-            raise RuntimeError(
-                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
-                "to invert a mask, use the `~` or `logical_not()` operator instead."
-            )
-
-    def formula(self, k: Any, input: Tensor) -> Any:
-        return k.neg(input)
-
-    def vjp(self, t: Any, grad: Any) -> Any:
-        return -grad
-
-
-@operator("positive", inplace=False)
-class Positive(Elementwise):
-    """+input."""
-
-    def check(self, common: dtype) -> None:
-        if common is dtypes.bool_:
-            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
-
-    def formula(self, k: Any, input: Tensor) -> Any:
-        return input
-
-    def vjp(self, t: Any, grad: Any) -> Any:
-        return grad
-
-
-@operator("abs", methods=("abs", "absolute"), aliases=("absolute",))
-class Absolute(Elementwise):
-    """|input|."""
-
-    def check(self, common: dtype) -> None:
-        if common is dtypes.bool_:
-            raise not_implemented("abs_cpu", common)
-
-    def formula(self, k: Any, input: Tensor) -> Any:
-        return k.abs(input) if k.dtype_of(input).is_signed else input
-
-    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
-        return grad * input.sign()
-
-
-@operator("sign")
-class Sign(Elementwise):
-    """-1, 0 or 1; NaN gives 0, as torch's."""
-
-    def formula(self, k: Any, input: Tensor) -> Any:
-        one = k.constant(1, k.dtype_of(input))
-        positive = k.select(k.gt(input, 0), one, 0)
-        return k.select(k.lt(input, 0), -1, positive) if k.dtype_of(input).is_signed else positive
-
-    def vjp(self, t: Any, grad: Any) -> Any:
-        return t.zeros_like(grad)
-
-
-@operator("sgn")
-class ComplexSign(Sign):
-    """sign, under the name that complex tensors use."""
 
 
 def _as_divisor(k: Any, input: Any, other: Any) -> Any:
@@ -231,6 +173,8 @@ def _divisor_bounds(input: Any, other: Any) -> list[Bound]:
 class Divide(Elementwise):
     """input / other; rounding_mode "trunc" or "floor" rounds the quotient."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     bounds_need = "rounding_mode"
 
@@ -261,7 +205,7 @@ class Divide(Elementwise):
     ) -> Any:
         if rounding_mode == "floor":
             return floor_quotient(k, input, other)
-        if k.dtype_of(input).is_floating_point:
+        if k.dtype_of(input).category >= 2:
             quotient = k.div(input, other)
             return k.trunc(quotient) if rounding_mode == "trunc" else quotient
         return k.quotient(input, other)
@@ -406,6 +350,8 @@ class Fmod(Elementwise):
 class AddProduct(Elementwise):
     """input + value * tensor1 * tensor2."""
 
+    takes_complex = True
+    holomorphic = True
     specials = {"value": (1,)}
     saved_for = {"input": (), "tensor1": ("tensor2",), "tensor2": ("tensor1",)}
 
@@ -430,12 +376,14 @@ class AddProduct(Elementwise):
 class AddQuotient(Elementwise):
     """input + value * tensor1 / tensor2."""
 
+    takes_complex = True
+    holomorphic = True
     specials = {"value": (1,)}
     saved_for = {"input": (), "tensor1": ("tensor2",), "tensor2": ("tensor1", "tensor2")}
     domain = {"tensor2": (0.5, 2.0)}
 
     def check(self, common: dtype) -> None:
-        if not common.is_floating_point:
+        if common.category < 2:
             raise RuntimeError(
                 "Integer division with addcdiv is no longer supported, and in a future  release "
                 "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
@@ -462,6 +410,8 @@ class AddQuotient(Elementwise):
 class Lerp(Elementwise):
     """Point a share `weight` of the way from input to end; exact at weight 0 and 1."""
 
+    takes_complex = True
+    holomorphic = True
     promote = SAME
     saved_for = {"input": ("weight",), "end": ("weight",), "weight": ("input", "end")}
 
@@ -475,7 +425,8 @@ class Lerp(Elementwise):
                     f"{c_type_name(other)}"
                 )
         kind = "tensor" if hasattr(arguments["weight"], "dtype") else "scalar"
-        check_floating(f"lerp_kernel_{kind}", input)
+        if not input.dtype.is_complex:
+            check_floating(f"lerp_kernel_{kind}", input)
 
     def formula(self, k: Any, input: Tensor, end: Tensor, weight: Operand) -> Any:
         near = k.lt(k.abs(weight), 0.5)

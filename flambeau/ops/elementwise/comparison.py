@@ -34,6 +34,8 @@ class Comparison(Elementwise):
 class Equal(Comparison):
     """input == other."""
 
+    takes_complex = True
+
     def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
         return k.eq(input, other)
 
@@ -41,6 +43,8 @@ class Equal(Comparison):
 @operator("ne", methods=("ne", "not_equal"), aliases=("not_equal",))
 class NotEqual(Comparison):
     """input != other."""
+
+    takes_complex = True
 
     def formula(self, k: Any, input: Tensor, other: Operand) -> Any:
         return k.ne(input, other)
@@ -90,6 +94,8 @@ class Classification(Elementwise):
 class IsNaN(Classification):
     """Whether a value is not a number."""
 
+    takes_complex = True
+
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.ne(input, input)
 
@@ -98,15 +104,21 @@ class IsNaN(Classification):
 class IsInfinite(Classification):
     """Whether a value is an infinity."""
 
+    takes_complex = True
+
     def formula(self, k: Any, input: Tensor) -> Any:
-        if not k.dtype_of(input).is_floating_point:
+        if k.dtype_of(input).category < 2:
             return k.ne(input, input)
+        if k.dtype_of(input).is_complex:
+            return k.or_(self.formula(k, k.real(input)), self.formula(k, k.imag(input)))
         return k.eq(k.abs(input), float("inf"))
 
 
 @operator("isposinf")
 class IsPositiveInfinite(Classification):
     """Whether a value is +infinity."""
+
+    complex_error = (RuntimeError, "isposinf does not support complex inputs.")
 
     def formula(self, k: Any, input: Tensor) -> Any:
         floating = k.dtype_of(input).is_floating_point
@@ -117,6 +129,8 @@ class IsPositiveInfinite(Classification):
 class IsNegativeInfinite(Classification):
     """Whether a value is -infinity."""
 
+    complex_error = (RuntimeError, "isneginf does not support complex inputs.")
+
     def formula(self, k: Any, input: Tensor) -> Any:
         floating = k.dtype_of(input).is_floating_point
         return k.eq(input, float("-inf")) if floating else k.ne(input, input)
@@ -126,9 +140,13 @@ class IsNegativeInfinite(Classification):
 class IsFinite(Classification):
     """Whether a value is neither NaN nor an infinity."""
 
+    takes_complex = True
+
     def formula(self, k: Any, input: Tensor) -> Any:
-        if not k.dtype_of(input).is_floating_point:
+        if k.dtype_of(input).category < 2:
             return k.eq(input, input)
+        if k.dtype_of(input).is_complex:
+            return k.and_(self.formula(k, k.real(input)), self.formula(k, k.imag(input)))
         return k.lt(k.abs(input), float("inf"))
 
 
@@ -136,6 +154,7 @@ class IsFinite(Classification):
 class IsClose(Elementwise):
     """|input - other| <= atol + rtol * |other|, or equal."""
 
+    takes_complex = True
     promote = BOOL_RESULT
 
     def validate(self, arguments: dict[str, Any]) -> None:
@@ -157,7 +176,7 @@ class IsClose(Elementwise):
             close = k.or_(close, k.and_(k.ne(input, input), k.ne(other, other)))
         if rtol == 0 and atol == 0:
             return close
-        if not k.dtype_of(input).is_floating_point:
+        if k.dtype_of(input).category < 2:
             input, other = (k.convert(each, dtypes.float64) for each in (input, other))
         difference = k.abs(k.sub(input, other))
         allowed = k.add(k.abs(k.mul(other, float(rtol))), float(atol))
@@ -168,6 +187,8 @@ class IsClose(Elementwise):
 @operator("maximum", inplace=False)
 class Maximum(Elementwise):
     """The larger; NaN if either is."""
+
+    complex_error = (RuntimeError, "maximum not implemented for complex tensors.")
 
     def formula(self, k: Any, input: Tensor, other: Tensor) -> Any:
         return k.max(input, other)
@@ -181,6 +202,8 @@ class Maximum(Elementwise):
 @operator("minimum", inplace=False)
 class Minimum(Elementwise):
     """The smaller; NaN if either is."""
+
+    complex_error = (RuntimeError, "minimum not implemented for complex tensors.")
 
     def formula(self, k: Any, input: Tensor, other: Tensor) -> Any:
         return k.min(input, other)
@@ -201,6 +224,8 @@ def ignoring_nan(k: Any, chosen: Any, input: Any, other: Any) -> Any:
 class FMax(Elementwise):
     """The larger; the other where one is NaN."""
 
+    complex_error = (RuntimeError, "fmax not implemented for complex tensors.")
+
     def formula(self, k: Any, input: Tensor, other: Tensor) -> Any:
         return ignoring_nan(k, k.max(input, other), input, other)
 
@@ -212,6 +237,8 @@ class FMax(Elementwise):
 @operator("fmin", inplace=False)
 class FMin(Elementwise):
     """The smaller; the other where one is NaN."""
+
+    complex_error = (RuntimeError, "fmin not implemented for complex tensors.")
 
     def formula(self, k: Any, input: Tensor, other: Tensor) -> Any:
         return ignoring_nan(k, k.min(input, other), input, other)
@@ -226,6 +253,7 @@ class Clamp(Elementwise):
     """The value, but at least min and at most max; max wins where they cross."""
 
     out_refusal = "Found dtype {given} but expected {result}"
+    complex_error = (NotImplementedError, "clamp is not supported for complex types")
 
     def validate(self, arguments: dict[str, Any]) -> None:
         if arguments.get("min") is None and arguments.get("max") is None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from flambeau.ops.define import Elementwise, Tensor, operator
+from flambeau.base import dtypes
+from flambeau.base.dtypes import dtype
+from flambeau.ops.define import Elementwise, Tensor, not_implemented, operator
 
 # Powers of log(x / shape) down, of log(shape) across: numerator, then denominator.
 _RATIONAL: Final = (
@@ -42,8 +44,11 @@ class StandardGamma(Elementwise):
 class StandardGammaGradient(Elementwise):
     """Derivative of a gamma variable with respect to its shape, at the value drawn."""
 
-    floating_kernel = "_standard_gamma_grad_cpu"
     differentiable = False
+
+    def check(self, common: dtype) -> None:
+        if common not in (dtypes.float32, dtypes.float64):
+            raise not_implemented("_standard_gamma_grad_cpu", common)
 
     def formula(self, k: Any, input: Tensor, output: Tensor) -> Any:
         small = _by_series(k, input, output)

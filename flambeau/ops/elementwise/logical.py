@@ -26,6 +26,7 @@ from flambeau.ops.define import (
 class Logical(Elementwise):
     """A truth value of truth values."""
 
+    takes_complex = True
     promote = BOOL_RESULT
     differentiable = False
 

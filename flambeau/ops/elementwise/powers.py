@@ -27,6 +27,9 @@ LN_10: Final = 2.302585092994046
 class Square(Elementwise):
     """input * input."""
 
+    takes_complex = True
+    holomorphic = True
+
     def promoted(
         self, operands: tuple[Any, ...], attributes: dict[str, Any]
     ) -> tuple[dtype, dtype]:
@@ -45,6 +48,8 @@ class Square(Elementwise):
 class SquareRoot(Elementwise):
     """Square root; NaN below 0."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (0.2, 3.0)}
 
@@ -59,6 +64,8 @@ class SquareRoot(Elementwise):
 class ReciprocalSquareRoot(Elementwise):
     """1 / sqrt(input)."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (0.2, 3.0)}
 
@@ -73,6 +80,8 @@ class ReciprocalSquareRoot(Elementwise):
 class Reciprocal(Elementwise):
     """1 / input."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (0.3, 3.0)}
 
@@ -87,6 +96,8 @@ class Reciprocal(Elementwise):
 class Power(Elementwise):
     """input ** exponent; the common exponents are products and roots."""
 
+    takes_complex = True
+    holomorphic = True
     specials = {"exponent": (0, 0.5, 1, 2, 3, -0.5, -1, -2)}
     domain = {"input": (0.3, 2.0)}
 
@@ -95,7 +106,7 @@ class Power(Elementwise):
             raise not_implemented("pow", common)
 
     def formula(self, k: Any, input: Operand, exponent: Operand) -> Any:
-        if not k.dtype_of(exponent if isinstance(input, (int, float)) else input).is_floating_point:
+        if k.dtype_of(exponent if isinstance(input, (int, float)) else input).category < 2:
             return integer_power(k, input, exponent)
         if isinstance(exponent, (int, float)):
             return self.special(k, input, exponent)
@@ -124,7 +135,7 @@ class Power(Elementwise):
 
     def base_gradient(self, t: Any, grad: Any, input: Any, exponent: Any) -> Any:
         """exponent * input ** (exponent - 1), and 0 for exponent 0, even at input 0."""
-        if not isinstance(exponent, (int, float)):
+        if not isinstance(exponent, (int, float, complex)):
             slope = exponent * input.pow(exponent - 1)
             return t.where(exponent == 0, 0, grad * slope)
         if exponent == 0:
@@ -135,11 +146,12 @@ class Power(Elementwise):
 
     def exponent_gradient(self, t: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:
         """out * log(input), and 0 where input is 0 and the exponent is not negative."""
-        if isinstance(input, (int, float)):
-            base = t.full_like(exponent, input)
+        is_right = (exponent.real if exponent._layout.dtype.is_complex else exponent) >= 0
+        if isinstance(input, (int, float, complex)):
+            base = t.full_like(exponent, input, dtype=out.dtype)
             slope = out * base.log()
-            return t.where(exponent >= 0, 0, grad * slope) if input == 0 else grad * slope
-        flat = t.logical_and(input == 0, exponent >= 0)
+            return t.where(is_right, 0, grad * slope) if input == 0 else grad * slope
+        flat = t.logical_and(input == 0, is_right)
         return grad * t.where(flat, 0, out * input.log())
 
     def samples(self, s: Any) -> list[Any]:
@@ -181,12 +193,15 @@ class FloatPower(Power):
     def promoted(
         self, operands: tuple[Any, ...], attributes: dict[str, Any]
     ) -> tuple[dtype, dtype]:
-        return dtypes.float64, dtypes.float64
+        common = promotion.result_type(operands)
+        wide = dtypes.complex128 if common.is_complex else dtypes.float64
+        return wide, wide
 
     def vjp(self, t: Any, grad: Any, input: Any, exponent: Any, out: Any, needs: Any) -> Any:
-        # In float64, as the result is; the caller converts each cotangent back.
+        # As wide as the result is; the caller converts each cotangent back.
         base, power = (
-            each if isinstance(each, (int, float)) else each.double() for each in (input, exponent)
+            each if isinstance(each, (int, float, complex)) else each.to(grad.dtype)
+            for each in (input, exponent)
         )
         return super().vjp(t, grad, base, power, out, needs)
 
@@ -195,6 +210,8 @@ class FloatPower(Power):
 class Exponential(Elementwise):
     """e ** input."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -208,6 +225,8 @@ class Exponential(Elementwise):
 class Exponential2(Elementwise):
     """2 ** input."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -221,6 +240,8 @@ class Exponential2(Elementwise):
 class ExponentialMinus1(Elementwise):
     """e ** input - 1, exact near 0."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -234,6 +255,8 @@ class ExponentialMinus1(Elementwise):
 class Logarithm(Elementwise):
     """Natural logarithm."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (0.2, 3.0)}
 
@@ -248,6 +271,8 @@ class Logarithm(Elementwise):
 class Logarithm2(Elementwise):
     """Logarithm to base 2."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (0.2, 3.0)}
 
@@ -262,6 +287,8 @@ class Logarithm2(Elementwise):
 class Logarithm10(Elementwise):
     """Logarithm to base 10."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (0.2, 3.0)}
 
@@ -276,6 +303,8 @@ class Logarithm10(Elementwise):
 class Logarithm1Plus(Elementwise):
     """log(1 + input), exact near 0."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (-0.8, 3.0)}
 
@@ -290,9 +319,15 @@ class Logarithm1Plus(Elementwise):
 class LogAddExp(Elementwise):
     """log(exp(input) + exp(other)), without overflow."""
 
+    takes_complex = True
+    holomorphic = True
     floating_kernel = "logaddexp_cpu"
 
     def formula(self, k: Any, input: Tensor, other: Tensor) -> Any:
+        if k.dtype_of(input).is_complex:
+            is_low = k.lt(k.real(input), k.real(other))
+            high, low = k.select(is_low, other, input), k.select(is_low, input, other)
+            return k.add(high, k.log1p(k.exp(k.sub(low, high))))
         high = k.max(input, other)
         low = k.min(input, other)
         total = k.add(high, k.log1p(k.exp(k.sub(low, high))))

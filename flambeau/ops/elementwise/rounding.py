@@ -34,6 +34,8 @@ class Step(Elementwise):
 class Floor(Step):
     """Largest integer not above."""
 
+    complex_error = (NotImplementedError, "floor is not supported for complex inputs")
+
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.floor(input) if k.dtype_of(input).is_floating_point else input
 
@@ -41,6 +43,8 @@ class Floor(Step):
 @operator("ceil")
 class Ceil(Step):
     """Smallest integer not below."""
+
+    complex_error = (NotImplementedError, "ceil is not supported for complex inputs")
 
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.ceil(input) if k.dtype_of(input).is_floating_point else input
@@ -50,6 +54,8 @@ class Ceil(Step):
 class Trunc(Step):
     """Integer part."""
 
+    complex_error = (NotImplementedError, "trunc is not supported for complex inputs")
+
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.trunc(input) if k.dtype_of(input).is_floating_point else input
 
@@ -57,6 +63,8 @@ class Trunc(Step):
 @operator("round", aliases=("special.round",))
 class Round(Step):
     """Nearest integer, ties to even; or nearest multiple of 10 ** -decimals."""
+
+    complex_kernel = "round_vml_cpu"
 
     def validate(self, arguments: dict[str, Any]) -> None:
         given = arguments["input"].dtype
@@ -95,6 +103,8 @@ class Frac(Elementwise):
 class NanToNum(Elementwise):
     """NaN and the infinities replaced by finite numbers."""
 
+    takes_complex = True
+
     def formula(
         self,
         k: Any,
@@ -103,6 +113,10 @@ class NanToNum(Elementwise):
         posinf: OptionalNumber = None,
         neginf: OptionalNumber = None,
     ) -> Any:
+        if k.dtype_of(input).is_complex:
+            parts = [self.formula(k, each(input), *map(k.real, (nan, posinf, neginf)))
+                     for each in (k.real, k.imag)]  # fmt: skip
+            return k.pair(*parts)
         if not k.dtype_of(input).is_floating_point:
             return input
         infinity = float("inf")
@@ -113,7 +127,7 @@ class NanToNum(Elementwise):
     def lower(self, b: Any, *operands: Any, common: dtype, **named: Any) -> Any:
         arguments = {**dict(zip(self.kinds(), operands, strict=False)), **named}
         # The largest finite number of the result's dtype, not of the one computed in.
-        largest = dtypes.FLOAT_FACTS.get(common, (0, 0.0))[1]
+        largest = dtypes.FLOAT_FACTS.get(common.to_real(), (0, 0.0))[1]
         for name, default in (("nan", 0.0), ("posinf", largest), ("neginf", -largest)):
             if arguments.get(name) is None:
                 arguments[name] = default

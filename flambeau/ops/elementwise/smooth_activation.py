@@ -106,6 +106,8 @@ class GeluBackward(Gelu):
 class Silu(Elementwise):
     """x * sigmoid(x)."""
 
+    takes_complex = True
+    holomorphic = True
     floating_kernel = "silu_cpu"
 
     def formula(self, k: Any, input: Tensor) -> Any:

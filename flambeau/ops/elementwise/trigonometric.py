@@ -20,6 +20,8 @@ BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 class Sine(Elementwise):
     """Sine of an angle in radians."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -33,6 +35,8 @@ class Sine(Elementwise):
 class Cosine(Elementwise):
     """Cosine of an angle in radians."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -46,6 +50,8 @@ class Cosine(Elementwise):
 class Tangent(Elementwise):
     """Tangent of an angle in radians."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (-1.2, 1.2)}
 
@@ -60,6 +66,8 @@ class Tangent(Elementwise):
 class ArcSine(Elementwise):
     """Angle in radians whose sine is the input."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (-0.8, 0.8)}
 
@@ -74,6 +82,8 @@ class ArcSine(Elementwise):
 class ArcCosine(Elementwise):
     """Angle in radians whose cosine is the input."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (-0.8, 0.8)}
 
@@ -88,6 +98,8 @@ class ArcCosine(Elementwise):
 class ArcTangent(Elementwise):
     """Angle in radians whose tangent is the input."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -116,6 +128,8 @@ class ArcTangent2(Elementwise):
 class HyperbolicSine(Elementwise):
     """(e^x - e^-x) / 2."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -129,6 +143,8 @@ class HyperbolicSine(Elementwise):
 class HyperbolicCosine(Elementwise):
     """(e^x + e^-x) / 2."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -142,6 +158,8 @@ class HyperbolicCosine(Elementwise):
 class HyperbolicTangent(Elementwise):
     """sinh(x) / cosh(x)."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -155,6 +173,8 @@ class HyperbolicTangent(Elementwise):
 class InverseHyperbolicSine(Elementwise):
     """Value whose hyperbolic sine is the input."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -168,6 +188,8 @@ class InverseHyperbolicSine(Elementwise):
 class InverseHyperbolicCosine(Elementwise):
     """Value of at least 0 whose hyperbolic cosine is the input."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (1.2, 3.0)}
 
@@ -182,6 +204,8 @@ class InverseHyperbolicCosine(Elementwise):
 class InverseHyperbolicTangent(Elementwise):
     """Value whose hyperbolic tangent is the input."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (-0.8, 0.8)}
 
@@ -196,6 +220,8 @@ class InverseHyperbolicTangent(Elementwise):
 class Sigmoid(Elementwise):
     """Logistic function, 1 / (1 + e^-x)."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -227,6 +253,7 @@ class Logit(Elementwise):
 class ErrorFunction(Elementwise):
     """2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x."""
 
+    complex_kernel = "erf_vml_cpu"
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -240,6 +267,7 @@ class ErrorFunction(Elementwise):
 class ComplementaryErrorFunction(Elementwise):
     """1 - erf(x), exact for large x."""
 
+    complex_kernel = "erfc_vml_cpu"
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -253,6 +281,7 @@ class ComplementaryErrorFunction(Elementwise):
 class InverseErrorFunction(Elementwise):
     """Value whose erf is the input."""
 
+    complex_kernel = "erfinv_vml_cpu"
     promote = INT_TO_FLOAT
     domain = {"input": (-0.8, 0.8)}
 
@@ -267,6 +296,7 @@ class InverseErrorFunction(Elementwise):
 class LogGamma(Elementwise):
     """Logarithm of the absolute value of the gamma function."""
 
+    complex_kernel = "lgamma_vml_cpu"
     promote = INT_TO_FLOAT
     domain = {"input": (0.5, 4.0)}
 
@@ -281,6 +311,7 @@ class LogGamma(Elementwise):
 class Digamma(Elementwise):
     """Derivative of lgamma."""
 
+    complex_kernel = "digamma"
     promote = INT_TO_FLOAT
     domain = {"input": (0.5, 4.0)}
 
@@ -325,6 +356,8 @@ class Trigamma(Elementwise):
 class Sinc(Elementwise):
     """sin(pi x) / (pi x), 1 at 0."""
 
+    takes_complex = True
+    holomorphic = True
     promote = INT_TO_FLOAT
     domain = {"input": (0.3, 2.0)}
 
@@ -343,6 +376,7 @@ class Sinc(Elementwise):
 class DegreesToRadians(Elementwise):
     """Degrees to radians."""
 
+    complex_error = (RuntimeError, "deg2rad is not supported for complex tensors.")
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:
@@ -356,6 +390,7 @@ class DegreesToRadians(Elementwise):
 class RadiansToDegrees(Elementwise):
     """Radians to degrees."""
 
+    complex_error = (RuntimeError, "rad2deg is not supported for complex tensors.")
     promote = INT_TO_FLOAT
 
     def formula(self, k: Any, input: Tensor) -> Any:

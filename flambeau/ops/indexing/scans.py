@@ -61,6 +61,26 @@ class CumulativeProduct(Scan):
     """Product of all elements up to each place of a dim."""
 
     kernel = "scans.cumprod"
+    holomorphic = True
+
+    def lower(self, b: Any, input: Any, dim: int, dtype: dtype) -> Any:
+        elements = b.convert(input, dtype)
+        if not dtype.is_complex or 0 in input.shape or not input.shape:
+            return super().lower(b, elements, dim, dtype)
+        # Products of 2, 4, 8 ... elements: a scan that carries pairs is no loop of reals.
+        count, reach = int(input.shape[dim]), 1
+        while reach < count:
+            first = b.narrow(elements, dim, 0, reach)
+            rest = count - reach
+            later = b.map(
+                lambda k, x, y: k.mul(x, y),
+                b.narrow(elements, dim, 0, rest), b.narrow(elements, dim, reach, rest),
+            )  # fmt: skip
+            joined = b.temporary(input.shape, dtype)
+            b.write(b.narrow(joined, dim, 0, reach), first)
+            b.write(b.narrow(joined, dim, reach, rest), later)
+            elements, reach = joined, 2 * reach
+        return elements
 
     def vjp(self, t: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
         if not input.dim():
@@ -81,6 +101,9 @@ class Sorting(Operator):
 
     def outputs(self, input: Layout, dim: int, size: int | None = None) -> tuple[Layout, Layout]:
         """Layouts of values and indices."""
+        if input.dtype.is_complex:
+            name = "Sort" if self.name == "sort" else self.name
+            raise RuntimeError(f" {name} does not support complex dtypes on CPU")
         shape = list(input.shape)
         if size is not None and shape:
             shape[dim] = size

@@ -80,7 +80,7 @@ class MaxPool(LargestOfWindows):
     ) -> Inferred:  # fmt: skip
         name = f"max_pool{self.count}d"
         windows = pooled(name, input, self.count, kernel_size, stride, padding, dilation, ceil_mode)
-        if input.dtype is dtypes.bool_:
+        if input.dtype is dtypes.bool_ or input.dtype.is_complex:
             raise not_implemented(name, input.dtype)
         return self.results(input, windows.sizes, {"window": windows.in_three()})
 

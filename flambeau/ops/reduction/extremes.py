@@ -11,7 +11,7 @@ from typing import Any
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
-from flambeau.ops.define import Inferred, Operator, Reduction, operator
+from flambeau.ops.define import Inferred, Operator, Reduction, not_implemented, operator
 from flambeau.ops.reduction.sums import kept, spread
 
 
@@ -41,8 +41,11 @@ class Extreme(Reduction):
         "Expected the dtype for input and out to match, but got {result} for input's dtype and "
         "{given} for out's dtype."
     )
+    kernel = "values_cpu"
 
     def infer(self, input: Layout, dim: Any = (), keepdim: bool = False) -> Inferred:
+        if input.dtype.is_complex:
+            raise not_implemented(f"{self.kind}_{self.kernel}", input.dtype)
         inferred = super().infer(input, dim, keepdim)
         for each in inferred.attributes["dim"]:
             if input.shape[each] == 0:
@@ -83,6 +86,8 @@ class AMin(Extreme):
 class WholeExtreme(Extreme):
     """max and min of all elements."""
 
+    kernel = "all"
+
     def infer(self, input: Layout) -> Inferred:
         return super().infer(input)
 
@@ -111,6 +116,8 @@ class ExtremeAlong(Operator):
     kind = ""
 
     def infer(self, input: Layout, dim: int, keepdim: bool = False) -> Inferred:
+        if input.dtype.is_complex:
+            raise RuntimeError(f"{self.kind}(): does not support complex input")
         at = shapes.wrap_dim(dim, input.ndim)
         if input.ndim and input.shape[at] == 0:
             raise IndexError(f"{self.kind}(): Expected reduction dim {at} to have non-zero size.")
@@ -200,6 +207,8 @@ class ArgExtreme(Reduction):
     def infer(self, input: Layout, dim: int | None = None, keepdim: bool = False) -> Inferred:
         if input.dtype is dtypes.bool_:
             raise RuntimeError(f"{self.name}(): does not support bool input")
+        if input.dtype.is_complex:
+            raise RuntimeError(f"{self.name}(): does not support complex input")
         if dim is None and input.n_elements == 0:
             raise IndexError(
                 f"{self.name}(): Expected reduction dim to be specified for input.numel() == 0. "
@@ -241,6 +250,8 @@ class AMinMax(Operator):
     """Smallest and largest element along a dim, or of all."""
 
     def infer(self, input: Layout, *, dim: int | None = None, keepdim: bool = False) -> Inferred:
+        if input.dtype.is_complex:
+            raise not_implemented("aminmax_cpu", input.dtype)
         if input.n_elements == 0 and dim is None:
             raise RuntimeError(
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has "

@@ -13,7 +13,7 @@ from flambeau.base import promotion, shapes
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import Inferred, Operator, operator
 from flambeau.ops.reduction.extremes import reduce_extreme
-from flambeau.ops.reduction.sums import kept, n_reduced
+from flambeau.ops.reduction.sums import kept, n_reduced, part_by_part
 
 
 def centred(b: Any, input: Any, dim: Any) -> tuple[Any, Any, Any]:
@@ -21,17 +21,30 @@ def centred(b: Any, input: Any, dim: Any) -> tuple[Any, Any, Any]:
     d - rest is x minus its true mean. All in the compute dtype, reduced dims kept as 1."""
     elements = b.convert(input, input.dtype.compute)
     count = b.size_number(n_reduced(input.shape, dim), elements.dtype)
-    mean = b.map(lambda k, s, n: k.div(s, n), b.reduce("sum", elements, dim, True), count)
+    mean = b.map(part_by_part, b.reduce("sum", elements, dim, True), count)
     away = b.map(lambda k, x, m: k.sub(x, m), elements, mean)
-    rest = b.map(lambda k, s, n: k.div(s, n), b.reduce("sum", away, dim, True), count)
+    rest = b.map(part_by_part, b.reduce("sum", away, dim, True), count)
     return away, rest, mean
 
 
 def squares_about_mean(b: Any, away: Any, rest: Any, dim: Any) -> Any:
     """sum d^2 - (sum d)^2 / n, reduced dims kept as 1."""
-    squares = b.reduce("sum", b.map(lambda k, d: k.mul(d, d), away), dim, True)
-    count = b.size_number(n_reduced(away.shape, dim), away.dtype)
-    return b.map(lambda k, s, r, n: k.sub(s, k.mul(k.mul(r, r), n)), squares, rest, count)
+    squares = b.reduce("sum", b.map(squared, away), dim, True)
+    count = b.size_number(n_reduced(away.shape, dim), squares.dtype)
+    rests = b.map(squared, rest) if rest.dtype.is_complex else rest
+
+    def corrected(k: Any, total: Any, r: Any, n: Any) -> Any:
+        return k.sub(total, k.mul(r if rests is not rest else k.mul(r, r), n))
+
+    return b.map(corrected, squares, rests, count)
+
+
+def squared(k: Any, value: Any) -> Any:
+    """|value|^2."""
+    if not k.dtype_of(value).is_complex:
+        return k.mul(value, value)
+    real, imag = k.real(value), k.imag(value)
+    return k.add(k.mul(real, real), k.mul(imag, imag))
 
 
 def drop_dims(b: Any, value: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -57,22 +70,23 @@ class Moment(Operator):
     ) -> Inferred:
         if isinstance(dim, bool):  # the form var(input, unbiased)
             dim, unbiased = None, dim
-        if not input.dtype.is_floating_point:
+        if input.dtype.category < 2:
             name = self.name if self.returns else "std and var"
             raise RuntimeError(f"{name} only support floating point and complex dtypes")
         if correction is None:
             correction = 0 if unbiased is False else 1
         dims = shapes.reduced_dims(input, dim, self.name)
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
-        out = contiguous(shape, input.dtype, input.device)
+        spread = contiguous(shape, input.dtype.to_real(), input.device)
         attributes = {"dim": dims, "keepdim": keepdim, "correction": correction}
-        return Inferred((out,) * max(len(self.returns), 1), attributes)
+        mean = contiguous(shape, input.dtype, input.device)
+        return Inferred((spread, mean)[: max(len(self.returns), 1)], attributes)
 
     def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, correction: float) -> Any:
         away, rest, mean = centred(b, input, dim)
         squares = squares_about_mean(b, away, rest, dim)
         freedom = max(n_reduced(input.shape, dim) - correction, 0)
-        divisor = b.size_number(freedom, away.dtype)
+        divisor = b.size_number(freedom, squares.dtype)
 
         def spread(k: Any, total: Any, n: Any) -> Any:
             # What cancels to a tiny negative number is 0.
@@ -164,10 +178,11 @@ class LogSumExp(Operator):
     """log(sum(exp(x))) over dims, without overflow."""
 
     out_refusal = None
+    holomorphic = True
 
     def infer(self, input: Layout, dim: Any, keepdim: bool = False) -> Inferred:
         result = input.dtype
-        if not result.is_floating_point:
+        if result.category < 2:
             result = promotion.default_dtype()
         dims = shapes.reduced_dims(input, dim, self.name)
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
@@ -177,9 +192,11 @@ class LogSumExp(Operator):
     def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
         elements = b.convert(input, dtype.compute)
         if 0 in input.shape:
-            largest = b.full(shapes.reduced_shape(input.shape, dim, True), 0.0, dtype.compute)
+            shape = shapes.reduced_shape(input.shape, dim, True)
+            largest = b.full(shape, 0.0, dtype.compute.to_real())
         else:
-            largest = reduce_extreme(b, "max", elements, dim, True) if dim else elements
+            largest = b.parts(elements)[0] if dtype.is_complex else elements
+            largest = reduce_extreme(b, "max", largest, dim, True) if dim else largest
             # An infinite maximum is no use as a shift.
             largest = b.map(lambda k, m: k.select(k.eq(k.abs(m), float("inf")), 0.0, m), largest)
         terms = b.map(lambda k, x, m: k.exp(k.sub(x, m)), elements, largest)

@@ -13,7 +13,9 @@ from flambeau.base import shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import Inferred, Operator, operator, type_name
+from flambeau.ops.elementwise.signs import direction
 from flambeau.ops.reduction.extremes import reduce_extreme
+from flambeau.ops.reduction.moments import squared
 from flambeau.ops.reduction.sums import kept
 
 INFINITY: Final = float("inf")
@@ -27,7 +29,7 @@ class VectorNorm(Operator):
     ) -> Inferred:
         """Layout and attributes; raises torch's errors."""
         result = wanted or input.dtype
-        if not result.is_floating_point:
+        if result.category < 2:
             raise RuntimeError(
                 "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                 f"{type_name(result)}"
@@ -39,7 +41,7 @@ class VectorNorm(Operator):
                 "the operation does not have an identity"
             )
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
-        out = contiguous(shape, result, input.device)
+        out = contiguous(shape, result.to_real(), input.device)
         attributes = {"ord": float(order), "dim": dims, "keepdim": keepdim, "dtype": result}
         return Inferred((out,), attributes)
 
@@ -48,6 +50,8 @@ class VectorNorm(Operator):
         if ord in (INFINITY, -INFINITY):
             sizes = b.map(lambda k, x: k.abs(x), elements)
             return reduce_extreme(b, "max" if ord > 0 else "min", sizes, dim, keepdim)
+        if dtype.is_complex and ord != 2:
+            elements = b.map(lambda k, x: k.abs(x), elements)
         total = b.reduce("sum", b.map(_term(ord), elements), dim, keepdim)
         return b.map(_root(ord), total)
 
@@ -58,15 +62,15 @@ class VectorNorm(Operator):
         if ord == 0:
             return t.zeros_like(input)
         if ord == 1:
-            return input.sign() * grad
+            return direction(input) * grad
         if ord == 2:
             return grad * t.masked_fill(input / norm, norm == 0, 0)
         if ord in (INFINITY, -INFINITY):
             is_extreme = input.abs() == norm
             shares = grad / is_extreme.sum(dim, True)
-            return t.where(is_extreme, input.sign() * shares, 0)
+            return t.where(is_extreme, direction(input) * shares, 0)
         if ord < 2:
-            slope = input.sign() * t.masked_fill(input.abs().pow(ord - 1), input == 0, 0)
+            slope = direction(input) * t.masked_fill(input.abs().pow(ord - 1), input == 0, 0)
         else:
             slope = input * input.abs().pow(ord - 2)
         return slope * t.masked_fill(grad / norm.pow(ord - 1), norm == 0, 0)
@@ -79,7 +83,7 @@ def _term(order: float) -> Any:
     if order == 1:
         return lambda k, x: k.abs(x)
     if order == 2:
-        return lambda k, x: k.mul(x, x)
+        return squared
     return lambda k, x: k.pow(k.abs(x), order)
 
 

@@ -68,6 +68,11 @@ class NanSum(SumLike):
 
     kind = "sum"
 
+    def result_dtype(self, given: dtype, wanted: dtype | None) -> dtype:
+        if given.is_complex:
+            raise RuntimeError("nansum on CPU does not support complex inputs")
+        return super().result_dtype(given, wanted)
+
     def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, dtype: dtype) -> Any:
         if input.dtype.is_floating_point:
             input = b.map(lambda k, x: k.select(k.isnan(x), 0.0, x), input, dtype=input.dtype)
@@ -86,6 +91,7 @@ class Product(SumLike):
     """Product over a dim, or of all elements."""
 
     kind = "prod"
+    holomorphic = True
 
     def vjp(self, t: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
         # A product with one zero still moves with that zero: by the product of the others.
@@ -106,6 +112,14 @@ class ProductDims(Product):
     """Product over several dims at once, for gradients."""
 
 
+def part_by_part(k: Any, total: Any, count: Any) -> Any:
+    """A sum divided by a real number: of a complex one each part."""
+    if not k.dtype_of(total).is_complex:
+        return k.div(total, count)
+    count = k.real(count)
+    return k.pair(k.div(k.real(total), count), k.div(k.imag(total), count))
+
+
 @operator("mean")
 class Mean(Reduction):
     """Sum over dims divided by the number of elements."""
@@ -114,7 +128,7 @@ class Mean(Reduction):
 
     def result_dtype(self, given: dtype, wanted: dtype | None) -> dtype:
         result = wanted or given
-        if not result.is_floating_point:
+        if result.category < 2:
             name = promotion.SCALAR_TYPE_NAMES[result.name]
             kind = "Input" if wanted is None else "Optional"
             raise RuntimeError(
@@ -133,7 +147,7 @@ class Mean(Reduction):
         elements = b.convert(b.convert(input, dtype), dtype.compute)
         count = b.size_number(n_reduced(input.shape, dim), dtype.compute)
         total = b.reduce("sum", elements, dim, keepdim)
-        return b.map(lambda k, x, n: k.div(x, n), total, count)
+        return b.map(part_by_part, total, count)
 
     def vjp(self, t: Any, grad: Any, input_layout: Any, dim: Any, keepdim: bool) -> Any:
         count = n_reduced(input_layout.shape, dim)

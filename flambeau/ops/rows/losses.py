@@ -21,6 +21,7 @@ from flambeau.ops.define import (
     operator,
     type_name,
 )
+from flambeau.ops.elementwise.signs import direction
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -57,16 +58,17 @@ class PlaceLoss(Operator):
 
     out = False
     kernel: ClassVar[str] = ""  # torch's, for errors
+    gives_length: ClassVar[bool] = False  # of complex numbers too
 
     def checked(self, input: Layout, target: Layout, reduction: str, **attributes: Any) -> Inferred:
         """Layout and attributes; raises torch's errors."""
         check_reduction(reduction)
         element = promotion.result_type((input, target))
-        if not element.is_floating_point:
+        if not (element.is_floating_point or (element.is_complex and self.gives_length)):
             raise not_implemented(self.kernel, element)
         shape = shapes.broadcast_shapes(input.shape, target.shape)
         device = shapes.common_device((input, target))
-        out = contiguous(shape if reduction == "none" else (), element, device)
+        out = contiguous(shape if reduction == "none" else (), element.to_real(), device)
         return Inferred((out,), {"reduction": reduction, "common": element, **attributes})
 
     def loss(self, k: Any, input: Any, target: Any, **attributes: Any) -> Any:
@@ -125,6 +127,7 @@ class AbsoluteError(PlaceLoss):
     """|input - target|."""
 
     kernel = "abs_cpu"
+    gives_length = True
 
     def infer(self, input: Tensor, target: Tensor, reduction: str = "mean") -> Inferred:
         return self.checked(input, target, reduction)
@@ -133,7 +136,7 @@ class AbsoluteError(PlaceLoss):
         return k.abs(k.sub(input, target))
 
     def slope(self, t: Any, input: Any, target: Any, **attributes: Any) -> Any:
-        return (input - target).sign()
+        return direction(input - target)
 
     def vjp(self, t: Any, grad: Any, input: Any, target: Any, reduction: str, needs: Any) -> Any:
         return self.gradient(t, grad, input, target, reduction, needs)
@@ -213,6 +216,8 @@ class KullbackLeibler(PlaceLoss):
         self, input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False
     ) -> Inferred:
         for each in (input, target):
+            if each.dtype.is_complex:
+                raise RuntimeError("kl_div: Complex inputs not supported.")
             if not each.dtype.is_floating_point:
                 raise RuntimeError("kl_div: Integral inputs not supported.")
         return self.checked(input, target, reduction, log_target=log_target)
@@ -375,7 +380,7 @@ class DropoutMask(Operator):
     """input / keep where the mask is True, 0 elsewhere: dropout once its mask is drawn."""
 
     def infer(self, input: Layout, mask: Layout, keep: Number) -> Layout:
-        if not input.dtype.is_floating_point:
+        if input.dtype.category < 2:
             raise RuntimeError(
                 "result type Float can't be cast to the desired output type "
                 f"{promotion.SCALAR_TYPE_NAMES[input.dtype.name]}"
@@ -388,7 +393,7 @@ class DropoutMask(Operator):
         element = input.dtype
 
         def formula(k: Any, x: Any, kept: Any, share: Any) -> Any:
-            scale = k.div(1.0, k.convert(share, element.compute))
+            scale = k.div(1.0, k.convert(k.real(share), element.compute.to_real()))
             return k.mul(x, k.select(kept, scale, 0.0))
 
         return b.map(formula, input, mask, keep, dtype=element)

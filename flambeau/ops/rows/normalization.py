@@ -190,6 +190,7 @@ class LayerNormBackward(Operator):
 class RootMeanSquareNorm(Operator):
     """x / sqrt(mean(x^2) + eps) over the last dims, times weight (Zhang and Sennrich, 2019)."""
 
+    holomorphic = True
     out = False
 
     def infer(
@@ -203,7 +204,8 @@ class RootMeanSquareNorm(Operator):
             (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         )
         check_normalized_shape(self.name, input, shape, weight=weight)
-        check_floating("rms_norm", input)
+        if not input.dtype.is_complex:
+            check_floating("rms_norm", input)
         if eps is None:
             eps = _machine_epsilon(input)
         given = [each for each in (input, weight) if each is not None]
@@ -239,7 +241,7 @@ class RootMeanSquareNorm(Operator):
 def _machine_epsilon(input: Layout) -> float:
     from flambeau.base.dtypes import FLOAT_FACTS
 
-    return float(2.0 ** -FLOAT_FACTS[input.dtype.compute][0])
+    return float(2.0 ** -FLOAT_FACTS[input.dtype.compute.to_real()][0])
 
 
 def root_mean_square(b: Any, elements: Any, dims: Any, eps: float) -> tuple[Any, Any]:

@@ -231,7 +231,10 @@ class Ways:
         self, left: Any, right: Any, value: int, signature: Any, layouts: Any, flags: int
     ) -> None:
         """Let native code take calls of this kind: layout, layout or type of number (None: no
-        second operand), value of a number that the signature names."""
+        second operand), value of a number that the signature names. Calls with complex numbers
+        are left to Python, which knows the gradients of those."""
+        if any(each.dtype.is_complex for each in signature.all_layouts):
+            return
         key = (id(left) + (0 if right is None else id(right)) * 31 + value) & _WORD
         first = (key * GOLDEN & _WORD) >> (64 - CACHE_BITS)
         places = range(first, first + PROBES)

@@ -92,6 +92,7 @@ class GeneralWays:
             and signature.out_bytes <= HEAVY_BYTES
             and not (layout.dtype.category == 1 and followed)
             and not any(isinstance(number, bool) for number in call.numbers)
+            and not any(each.dtype.is_complex for each in signature.all_layouts)
         )
 
 
@@ -116,7 +117,7 @@ class ViewWays:
         given = values[0]._layout
         attributes = tuple(values[1:])
         view = given.memo.get((binding.operator, attributes))
-        if view is None or not isinstance(view[0], Layout):
+        if view is None or not isinstance(view[0], Layout) or view[0].itemsize != given.itemsize:
             return
         if len(self.found) >= MAX_WAYS:
             self.found.clear()

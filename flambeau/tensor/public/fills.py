@@ -8,7 +8,6 @@ Not here  numbers in steps (ranges.py), undefined contents and Python data (crea
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any, Final
 
 from flambeau.base import promotion, shapes
@@ -36,8 +35,6 @@ def recorded(
     name: str, result: Layout, values: tuple[Any, ...] = (), requires_grad: bool = False
 ) -> Tensor:
     """Record operator `name` of ops.creation for a result layout and run-time numbers."""
-    if result.dtype.category == 3 and name in _CONSTANTS:
-        return _complex_filled(result, complex(*values or _CONSTANTS[name]), requires_grad)
     key = (name, result, *[each.__class__ for each in values]) if values else (name, result)
     signature = _SIGNATURES.get(key)
     if signature is None:
@@ -63,6 +60,8 @@ def recorded(
         storage.slot = slot = len(fresh)
         fresh.append(storage)
         made = tensors.new_tensor(storage, result)
+        if result.dtype.category == 3:
+            values = _as_reals(values)
         records.append(((signature, slot), values, local.site or callsite.site()))
         if segment.closed:
             run.flush(segment, "recorded while another thread flushed")
@@ -213,23 +212,18 @@ def full(
 def filled(result: Layout, value: Any, requires_grad: bool = False) -> Tensor:
     """Tensor of a layout with one number everywhere."""
     value = number_rules.held_number(value, result.dtype)
-    if value.__class__ is complex:
-        return _complex_filled(result, value, requires_grad)
     return recorded("full", result, (value,), requires_grad)
 
 
 _CONSTANTS: Final = {"zeros": (0,), "ones": (1,), "full": ()}
 
 
-def _complex_filled(result: Layout, value: complex, requires_grad: bool) -> Tensor:
-    """Complex numbers are no run-time numbers of a record: the memory is written at once."""
-    made = creation.empty_layout(result)
-    if result.device is not META and result.n_elements:
-        raw = creation.packed([value], result.dtype) * result.span
-        ctypes.memmove(made._storage.block.address, raw, len(raw))
-    if requires_grad:
-        members.set_requires_grad(made, True)
-    return made
+def _as_reals(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Run-time numbers of a record: a complex number is two."""
+    found: list[Any] = []
+    for each in values:
+        found += (each.real, each.imag) if each.__class__ is complex else (each,)
+    return tuple(found)
 
 
 # Like another tensor -------------------------------------------------------------------

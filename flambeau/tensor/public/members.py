@@ -188,31 +188,9 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     )
 
 
-def conj(self: Tensor) -> Tensor:
-    """The complex conjugate: of real numbers, themselves."""
-    if self._layout.dtype.is_complex:
-        raise NotImplementedError("conj() of complex tensors is not there yet")
-    return self
-
-
-def real(self: Tensor) -> Tensor:
-    """The real part: of real numbers, themselves."""
-    if self._layout.dtype.is_complex:
-        raise NotImplementedError("real of complex tensors is not there yet")
-    return self
-
-
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself, which is dense."""
     return self if dtype is None else self.to(dtype)
-
-
-def same(self: Tensor) -> Tensor:
-    """The tensor itself."""
-    return self
-
-
-resolve_conj = resolve_neg = same
 
 
 def dim_order(self: Tensor) -> tuple[int, ...]:

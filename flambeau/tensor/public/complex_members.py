@@ -1,0 +1,93 @@
+"""What Tensor offers about complex numbers: parts, conjugates, adjoints.
+
+Keeps     of real tensors conj, real and resolve_conj are the tensors themselves.
+Touches   functions.
+Not here  the operators (ops/elementwise/complex_parts.py, ops/views/complex_views.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.tensor import functions
+from flambeau.tensor.tensor import Tensor
+
+
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate: of real numbers, themselves."""
+    if input._layout.dtype.is_complex:
+        return functions.conj_physical(input)  # type: ignore[no-any-return]
+    return input
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor with its numbers in memory as they are seen."""
+    return input
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor with its numbers in memory as they are seen."""
+    return input
+
+
+def real(self: Tensor) -> Tensor:
+    """A view of the real parts; a real tensor itself."""
+    if self._layout.dtype.is_complex:
+        return functions.real(self)  # type: ignore[no-any-return]
+    return self
+
+
+def set_real(self: Tensor, value: Any) -> None:
+    """Write the real parts."""
+    real(self).copy_(_as_tensor(value))
+
+
+def imag(self: Tensor) -> Tensor:
+    """A view of the imaginary parts."""
+    return functions.imag(self)  # type: ignore[no-any-return]
+
+
+def set_imag(self: Tensor, value: Any) -> None:
+    """Write the imaginary parts."""
+    imag(self).copy_(_as_tensor(value))
+
+
+def _as_tensor(value: Any) -> Tensor:
+    from flambeau.tensor import creation
+
+    return value if isinstance(value, Tensor) else creation.tensor(value)
+
+
+def adjoint(input: Tensor) -> Tensor:
+    """Matrices transposed and conjugated."""
+    if input._layout.ndim < 2:
+        raise RuntimeError(
+            "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
+            f"{input._layout.ndim}-D tensor."
+        )
+    return conj(functions.transpose(input, -2, -1))
+
+
+def mH(self: Tensor) -> Tensor:
+    """Matrices transposed and conjugated."""
+    return adjoint(self)
+
+
+def H(self: Tensor) -> Tensor:
+    """A matrix transposed and conjugated."""
+    ndim = self._layout.ndim
+    if ndim not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor. For "
+            "batches of matrices, consider using tensor.mH"
+        )
+    return conj(functions.t(self))
+
+
+def isreal(input: Tensor) -> Tensor:
+    """Whether each number has an imaginary part of 0."""
+    if input._layout.dtype.is_complex:
+        return functions.eq(functions.imag(input), 0)  # type: ignore[no-any-return]
+    from flambeau.base import dtypes
+    from flambeau.tensor.public import fills
+
+    return fills.ones_like(input, dtype=dtypes.bool_)
