@@ -83,6 +83,11 @@ def H(self: Tensor) -> Tensor:
     return conj(functions.t(self))
 
 
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Sum of the products of two vectors, the first one conjugated."""
+    return functions.dot(conj(input), other)  # type: ignore[no-any-return]
+
+
 def isreal(input: Tensor) -> Tensor:
     """Whether each number has an imaginary part of 0."""
     if input._layout.dtype.is_complex:
