@@ -55,10 +55,13 @@ def largest_kernel(kind: PoolClass) -> tuple[str, str]:
             with w.loop("0", first) as loop:
                 single(loop.index)
             if kind.step:
-                whole = w.let(f"and i64 {w.sub(end, first)}, {-kind.lanes}")
-                stop = w.add(first, whole)
+                # The last vector starts early; what it shares with the one before is the same.
+                latest = w.sub(end, kind.lanes)
+                fits = w.compare("sge", latest, first)
+                stop = w.let(f"select i1 {fits}, i64 {end}, i64 {first}")
                 with w.loop(first, stop, step=kind.lanes) as loop:
-                    _several(w, kind, words, plane, (deep, tall), loop.index, out_row, index_row)
+                    at = w.smaller(loop.index, latest)
+                    _several(w, kind, words, plane, (deep, tall), at, out_row, index_row)
             else:
                 stop = "0"
             with w.loop(stop, words["out_w"]) as loop:

@@ -28,6 +28,7 @@ Window = tuple[tuple[int, ...], ...] | None
 Words = dict[str, int | At]
 
 _CHUNK_ELEMENTS: Final = 16_384
+_LEAST_BITS: Final = 128
 
 
 def _bits() -> int:
@@ -54,7 +55,10 @@ def largest(reads: Sequence[Any], writes: Sequence[Any], window: Window) -> Nati
     (planes,) = reads
     out, _ = writes
     step = window[1][2] if window and window[1][2] in (1, 2) else 0
-    kind = PoolClass(planes.dtype, window is None, step, _bits())
+    bits = _bits()
+    while bits > _LEAST_BITS and out.shape[3] < bits // (8 * planes.dtype.itemsize):
+        bits //= 2  # short rows have vectors, too
+    kind = PoolClass(planes.dtype, window is None, step, bits)
     words: Words = {
         "plane_at": At("read", 0), "out_at": At("write", 0), "index_at": At("write", 1),
         **_sizes(planes.shape[1:], out.shape[1:], window),
