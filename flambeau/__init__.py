@@ -76,7 +76,24 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.public.counting": (
         "bincount", "bucketize", "dist", "histc", "histogram", "searchsorted",
     ),
-    "flambeau.tensor.public.scattering": ("scatter",),
+    "flambeau.tensor.public.scattering": ("index_reduce", "scatter", "scatter_reduce"),
+    "flambeau.tensor.public.slices": (
+        "adjoint", "as_strided_scatter", "diagonal_scatter", "isreal", "masked_scatter", "put",
+        "select_scatter", "slice_scatter", "split_with_sizes", "unsafe_chunk", "unsafe_split",
+        "vdot",
+    ),
+    "flambeau.tensor.public.statistics.divisors": ("gcd", "lcm"),
+    "flambeau.tensor.public.statistics.order": (
+        "cummax", "cummin", "kthvalue", "logcumsumexp", "median", "mode", "nanmedian",
+        "nanquantile", "quantile",
+    ),
+    "flambeau.tensor.public.statistics.spread": (
+        "cdist", "corrcoef", "cov", "cumulative_trapezoid", "gradient", "nanmean", "renorm",
+        "trapz", "unravel_index", "vander",
+    ),
+    "flambeau.tensor.public.statistics.windows": (
+        "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
+    ),
     "flambeau.tensor.public.distinct": ("unique", "unique_consecutive"),
     "flambeau.tensor.public.members": (
         "as_strided", "from_dlpack",
@@ -154,6 +171,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # Methods that are functions too.
 _METHODS = (
+    "gcd_", "lcm_",
     "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",
     "detach_", "fill_", "fix_", "get_device", "is_conj", "is_neg", "negative_",
     "resize_as_", "zero_",

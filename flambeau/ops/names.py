@@ -39,6 +39,7 @@ FILES: Final = _table({
     "elementwise.complex_parts": "conj_physical angle complex polar",
     "elementwise.copying": "convert clone contiguous_copy copy fill zero",
     "elementwise.gamma_draws": "standard_gamma _standard_gamma_grad",
+    "elementwise.integers": "ldexp heaviside signbit",
     "elementwise.logical": (
         "logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor "
         "bitwise_not bitwise_left_shift bitwise_right_shift where masked_fill"
@@ -57,6 +58,7 @@ FILES: Final = _table({
         "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit erf "
         "erfc erfinv lgamma digamma trigamma sinc deg2rad rad2deg copysign"
     ),
+    "indexing.folds": "scatter_fold",
     "indexing.gathers": (
         "index_select gather take index embedding embedding_backward one_hot nonzero_static"
     ),
@@ -178,7 +180,7 @@ INTERNAL: Final = frozenset((
     "einsum linear convolution_weight zeros ones full eye arange linspace logspace "
     "threshold_backward relu6 hardtanh leaky_relu prelu_kernel hardsigmoid hardswish "
     "softshrink tanhshrink softsign convert contiguous_copy copy zero standard_gamma gelu "
-    "gelu_backward silu mish softplus logsigmoid elu glu trigamma index "
+    "gelu_backward silu mish softplus logsigmoid elu glu trigamma scatter_fold index "
     "embedding_backward one_hot repeat avg_pool2d avg_pool3d adaptive_avg_pool2d "
     "adaptive_avg_pool3d mean_of_windows_backward mean_of_windows max_pool2d_with_indices "
     "max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d "
@@ -195,14 +197,14 @@ INTERNAL: Final = frozenset((
 INPLACE: Final = frozenset((
     "addmm baddbmm addbmm addmv addr relu threshold relu6 hardtanh leaky_relu hardsigmoid "
     "hardswish add sub mul div true_divide floor_divide remainder fmod addcmul addcdiv "
-    "lerp eq ne lt le gt ge clamp clamp_min clamp_max conj_physical logical_and "
-    "logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not "
-    "bitwise_left_shift bitwise_right_shift masked_fill nextafter square sqrt rsqrt "
-    "reciprocal pow exp exp2 expm1 log log2 log10 log1p xlogy hypot floor ceil trunc "
-    "round frac nan_to_num neg abs sign sgn silu mish elu selu celu sin cos tan asin acos "
-    "atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit erf erfc erfinv lgamma "
-    "digamma sinc deg2rad rad2deg copysign cumsum cumprod tril triu scatter scatter_add "
-    "index_add index_copy index_fill index_put"
+    "lerp eq ne lt le gt ge clamp clamp_min clamp_max conj_physical ldexp heaviside "
+    "logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor "
+    "bitwise_not bitwise_left_shift bitwise_right_shift masked_fill nextafter square sqrt "
+    "rsqrt reciprocal pow exp exp2 expm1 log log2 log10 log1p xlogy hypot floor ceil "
+    "trunc round frac nan_to_num neg abs sign sgn silu mish elu selu celu sin cos tan "
+    "asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit erf erfc erfinv "
+    "lgamma digamma sinc deg2rad rad2deg copysign scatter_fold cumsum cumprod tril triu "
+    "scatter scatter_add index_add index_copy index_fill index_put"
 ).split())  # fmt: skip
 # Operator -> Tensor's methods, where they are not its own name (none: internal).
 METHODS: Final[dict[str, tuple[str, ...]]] = {

@@ -428,6 +428,8 @@ class Binding:
 
     def view_result(self, source: Tensor, found: Any, attributes: tuple[Any, ...]) -> Any:
         """Tensors over the source's memory, with their base and history."""
+        if not found:  # a dim of size 0 has no places
+            return ()
         if isinstance(found[0], Layout):
             layout, offset = found
             if layout.itemsize != source._layout.itemsize:  # offsets count elements

@@ -51,7 +51,34 @@ LATE: Final[dict[str, dict[str, str]]] = {
         )
     },
     "sparse": {"to_sparse": "to_sparse"},
-    "tensor.public.scattering": {"scatter": "scatter", "scatter_": "scatter_"},
+    "tensor.public.scattering": {
+        name: name
+        for name in (
+            "index_reduce", "index_reduce_", "scatter", "scatter_", "scatter_reduce",
+            "scatter_reduce_",
+        )
+    },
+    "tensor.public.slices": {
+        name: name
+        for name in (
+            "adjoint", "as_strided_scatter", "diagonal_scatter", "fill_diagonal_", "isreal",
+            "masked_scatter", "masked_scatter_", "put", "put_", "select_scatter", "slice_scatter",
+            "split_with_sizes", "unsafe_chunk", "unsafe_split", "vdot",
+        )
+    },
+    "tensor.public.statistics.divisors": {
+        name: name for name in ("gcd", "gcd_", "lcm", "lcm_")
+    },
+    "tensor.public.statistics.order": {
+        name: name
+        for name in (
+            "cummax", "cummin", "kthvalue", "logcumsumexp", "median", "mode", "nanmedian",
+            "nanquantile", "quantile",
+        )
+    },
+    "tensor.public.statistics.spread": {
+        name: name for name in ("corrcoef", "cov", "nanmean", "renorm")
+    },
     "tensor.public.counting": {
         name: name for name in ("bincount", "dist", "histc", "histogram")
     },

@@ -90,3 +90,28 @@ def sum_of(w: Writer, element: dtype, left: str, right: str, lanes: int = 0) -> 
     word = "fadd" if element.is_floating_point else "add"
     left, right = widen(w, element, left, lanes), widen(w, element, right, lanes)
     return narrow(w, element, w.let(f"{word} {kind} {left}, {right}"), lanes)
+
+
+def folded(w: Writer, element: dtype, word: str, left: str, right: str, lanes: int = 0) -> str:
+    """Two stored elements as one: their sum, product ("mul"), or extreme ("max", "min"), where NaN
+    wins; rounded to their dtype."""
+    if word == "add":
+        return sum_of(w, element, left, right, lanes)
+    kind = shaped(compute_type(element), lanes)
+    if element.name == "bool":
+        joined = "or" if word == "max" else "and"
+        return w.let(f"{joined} {kind} {left}, {right}")
+    left, right = widen(w, element, left, lanes), widen(w, element, right, lanes)
+    if word == "mul":
+        product = "fmul" if element.is_floating_point else "mul"
+        return narrow(w, element, w.let(f"{product} {kind} {left}, {right}"), lanes)
+    larger = "gt" if word == "max" else "lt"
+    if element.is_floating_point:
+        beyond = w.let(f"fcmp o{larger} {kind} {right}, {left}")
+        missing = w.let(f"fcmp uno {kind} {right}, {right}")
+        chosen = w.let(f"or {shaped('i1', lanes)} {beyond}, {missing}")
+    else:
+        sign = "s" if element.is_signed else "u"
+        chosen = w.let(f"icmp {sign}{larger} {kind} {right}, {left}")
+    result = w.let(f"select {shaped('i1', lanes)} {chosen}, {kind} {right}, {kind} {left}")
+    return narrow(w, element, result, lanes)

@@ -1,6 +1,6 @@
-"""scatter and scatter_ in all their forms: a tensor or a number, written, added or multiplied in.
+"""scatter in all its forms: a tensor or a number, written, added or folded in; scatter_reduce.
 
-Keeps     products of several values for one place are taken in the order of the index.
+Keeps     several values for one place are taken in the order of the index.
 Touches   functions.
 Not here  plain writes and sums (ops.indexing.scatters)."""
 
@@ -28,7 +28,8 @@ def scatter(
     elif reduce == "add":
         found = functions.scatter_add(input, dim, index, _like_index(given, index, input))
     elif reduce == "multiply":
-        found = _multiplied(input, dim, index, _like_index(given, index, input))
+        factors = _like_index(given, index, input)
+        found = functions.scatter_fold(input, dim, index, factors, "prod", True)
     else:
         raise RuntimeError("reduce argument must be either add or multiply.")
     return stored(found, out)  # type: ignore[no-any-return]
@@ -57,16 +58,78 @@ def _like_index(given: Any, index: Tensor, input: Tensor) -> Tensor:
     return made
 
 
-def _multiplied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Products place by place: the indices of one place of the dim never meet."""
-    found = functions.clone(input)
-    if not index._layout.shape:
-        return functions.scatter(found, dim, index, found * source)  # type: ignore[no-any-return]
-    for place in range(index._layout.shape[dim]):
-        row = functions.narrow(index, dim, place, 1)
-        factor = functions.narrow(source, dim, place, 1)
-        for other, size in enumerate(row._layout.shape):
-            factor = functions.narrow(factor, other, 0, size)
-        product = functions.gather(found, dim, row) * factor
-        found = functions.scatter(found, dim, row, product)
-    return found  # type: ignore[no-any-return]
+# reduce= ---------------------------------------------------------------------------------
+
+
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
+    include_self: bool = True, out: Any = None,
+) -> Tensor:  # fmt: skip
+    """A copy with sums, products, means or extremes of what is there and of src, at index.
+
+    >>> values = functions.arange(4) + 1.0
+    >>> scatter_reduce(functions.zeros(2), 0, functions.arange(4) // 2, values, "mean",
+    ...                include_self=False)
+    tensor([1.5000, 3.5000])
+    """
+    if reduce in ("sum", "mean"):
+        start = input if include_self else functions.scatter(input, dim, index, 0)
+        found = functions.scatter_add(start, dim, index, src)
+        if reduce == "mean":
+            found = _over_counts(found, input, dim, index, include_self)
+    elif reduce in ("prod", "amax", "amin"):
+        found = functions.scatter_fold(input, dim, index, src, reduce, include_self)
+    else:
+        raise RuntimeError(
+            "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
+        )
+    return stored(found, out)  # type: ignore[no-any-return]
+
+
+def _over_counts(total: Any, input: Tensor, dim: int, index: Tensor, include_self: bool) -> Any:
+    start = functions.ones_like(input.detach())
+    if not include_self:
+        start = functions.scatter(start, dim, index, 0)
+    ones = functions.ones(index._layout.shape, dtype=input._layout.dtype)
+    counts = functions.scatter_add(start, dim, index, ones)
+    counts = functions.masked_fill(counts, functions.eq(counts, 0), 1)
+    if input._layout.dtype.is_floating_point or input._layout.dtype.is_complex:
+        return total / counts
+    return functions.div(total, counts, rounding_mode="floor")
+
+
+def scatter_reduce_(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """scatter_reduce in place."""
+    before = functions.clone(input)  # what gradients read is not what is written to
+    found = scatter_reduce(before, dim, index, src, reduce, include_self=include_self)
+    return input.copy_(found)
+
+
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
+    include_self: bool = True, out: Any = None,
+) -> Tensor:  # fmt: skip
+    """A copy with products, means or extremes of slices, at places `index` of a dim."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}."
+        )
+    at = dim % max(source._layout.ndim, 1)
+    shape = [1] * source._layout.ndim
+    if shape:
+        shape[at] = index.numel()
+    places = functions.expand(index.reshape(shape), source._layout.shape)
+    return scatter_reduce(input, dim, places, source, reduce, include_self=include_self, out=out)
+
+
+def index_reduce_(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
+    include_self: bool = True,
+) -> Tensor:  # fmt: skip
+    """index_reduce in place."""
+    before = functions.clone(input)
+    found = index_reduce(before, dim, index, source, reduce, include_self=include_self)
+    return input.copy_(found)

@@ -4,9 +4,10 @@ from flambeau.devices.cpu.scatter.plan import (
     add,
     add_places,
     add_rows,
+    fold,
     put,
     put_places,
     put_rows,
 )
 
-__all__ = ["add", "add_places", "add_rows", "put", "put_places", "put_rows"]
+__all__ = ["add", "add_places", "add_rows", "fold", "put", "put_places", "put_rows"]

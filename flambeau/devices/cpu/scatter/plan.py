@@ -54,14 +54,14 @@ def add_rows(reads: Sequence[Any], writes: Sequence[Any], skipped: int | None = 
         made = _widened(target, count(dims_of(rows.shape)))
         if made is not None:
             before, wide, after, workspace = made
-            step = _places(index, rows, wide, 1, 1, True, -1, is_wide=True)
+            step = _places(index, rows, wide, 1, 1, "add", -1, is_wide=True)
             return NativePlan((before, *step.steps, after), workspace)
-    return _places(index, rows, target, 1, 1, True, -1 if skipped is None else skipped)
+    return _places(index, rows, target, 1, 1, "add", -1 if skipped is None else skipped)
 
 
 def put_rows(reads: Sequence[Any], writes: Sequence[Any]) -> NativePlan:
     """target[index[i]] = rows[i]; the last of equal indices wins."""
-    return _places(reads[0], reads[1], writes[0], 1, 1, False, -1)
+    return _places(reads[0], reads[1], writes[0], 1, 1, "put", -1)
 
 
 def _widened(target: Any, n_added: int) -> tuple[NativeStep, _Wide, NativeStep, int] | None:
@@ -84,18 +84,18 @@ def add_places(
 ) -> NativePlan:
     """target[index] += values; an index runs over the first n_target_dims of target, row-major,
     and is itself of n_index_dims dimensions, the first ones of values."""
-    return _places(reads[0], reads[1], writes[0], n_index_dims, n_target_dims, True, -1)
+    return _places(reads[0], reads[1], writes[0], n_index_dims, n_target_dims, "add", -1)
 
 
 def put_places(
     reads: Sequence[Any], writes: Sequence[Any], n_index_dims: int, n_target_dims: int
 ) -> NativePlan:
     """target[index] = values, as add_places."""
-    return _places(reads[0], reads[1], writes[0], n_index_dims, n_target_dims, False, -1)
+    return _places(reads[0], reads[1], writes[0], n_index_dims, n_target_dims, "put", -1)
 
 
 def _places(
-    index: Any, rows: Any, target: Any, n_index: int, n_target: int, adds: bool, skipped: int,
+    index: Any, rows: Any, target: Any, n_index: int, n_target: int, fold: str, skipped: int,
     is_wide: bool = False,
 ) -> NativePlan:  # fmt: skip
     places = collapsed(dims_of(index.shape, index.strides, rows.strides[:n_index]))
@@ -106,7 +106,7 @@ def _places(
     column, batch = (rest[-1], rest[:-1]) if rest else (None, [])
     kind = "shared" if column else ""
     bound = count(dims_of(target.shape[:n_target]))
-    return _plan(rows.dtype, adds, places, targets, batch, column, kind, bound, skipped, is_wide)
+    return _plan(rows.dtype, fold, places, targets, batch, column, kind, bound, skipped, is_wide)
 
 
 def add(reads: Sequence[Any], writes: Sequence[Any], dim: int) -> NativePlan:
@@ -118,18 +118,23 @@ def add(reads: Sequence[Any], writes: Sequence[Any], dim: int) -> NativePlan:
         made = _widened(target, count(dims_of(index.shape)))
         if made is not None:
             before, wide, after, workspace = made
-            step = _along(index, source, wide, dim, True, is_wide=True)
+            step = _along(index, source, wide, dim, "add", is_wide=True)
             return NativePlan((before, *step.steps, after), workspace)
-    return _along(index, source, target, dim, True)
+    return _along(index, source, target, dim, "add")
 
 
 def put(reads: Sequence[Any], writes: Sequence[Any], dim: int) -> NativePlan:
     """target[..., index[...], ...] = source[...], as add."""
-    return _along(reads[0], reads[1], writes[0], dim, False)
+    return _along(reads[0], reads[1], writes[0], dim, "put")
+
+
+def fold(reads: Sequence[Any], writes: Sequence[Any], dim: int, word: str) -> NativePlan:
+    """target[..., index[...], ...] = "mul", "max" or "min" of itself and source[...], as add."""
+    return _along(reads[0], reads[1], writes[0], dim, word)
 
 
 def _along(
-    index: Any, source: Any, target: Any, dim: int, adds: bool, is_wide: bool = False
+    index: Any, source: Any, target: Any, dim: int, fold: str, is_wide: bool = False
 ) -> NativePlan:
     own: list[Dim] = [(index.shape[dim], index.strides[dim], source.strides[dim])]
     every = zip(index.shape, index.strides, source.strides, target.strides, strict=True)
@@ -144,11 +149,11 @@ def _along(
     if column and all(each[1] == 0 for each in [*batch, column]):
         kind = "shared"  # one index expanded over the other dimensions
     bound = target.shape[dim]
-    return _plan(source.dtype, adds, own, targets, batch, column, kind, bound, -1, is_wide)
+    return _plan(source.dtype, fold, own, targets, batch, column, kind, bound, -1, is_wide)
 
 
 def _plan(
-    element: Any, adds: bool, places: list[Dim], targets: list[Dim], batch: list[Dim],
+    element: Any, fold: str, places: list[Dim], targets: list[Dim], batch: list[Dim],
     column: Dim | None, columns: str, bound: int, skipped: int, is_wide: bool,
 ) -> NativePlan:  # fmt: skip
     """Dimensions as in ScatterClass, strides in elements."""
@@ -165,7 +170,7 @@ def _plan(
     wide = 4 if size == 2 and element.is_floating_point else size
     lanes = bits // (8 * wide) if contiguous else 0
     kind = ScatterClass(
-        element, adds, len(places), len(targets), len(batch), columns, lanes, is_wide
+        element, fold, len(places), len(targets), len(batch), columns, lanes, is_wide
     )  # fmt: skip
     name, text = scatter_kernel(kind)
     block = _block(columns, n_places, n_batch, n_columns, size)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from flambeau.base.dtypes import dtype
-from flambeau.devices.cpu.stored import shaped, stored_type, sum_of, widen
+from flambeau.devices.cpu.stored import folded, shaped, stored_type, widen
 from flambeau.devices.cpu.writer import Writer, kernel_of
 
 # Words before the dimensions; strides in bytes.
@@ -27,7 +27,7 @@ WORDS: Final = (
 class ScatterClass:
     """What a kernel's text depends on.
 
-    adds        sums, else writes
+    fold        what is stored: "put" (the new value), "add", "mul", "max" or "min" of both
     places      dimensions of places: size, index stride, source stride
     targets     dimensions one index runs over, row-major: size, stride
     batch       dimensions of units: size, index stride, source stride, target stride
@@ -37,7 +37,7 @@ class ScatterClass:
     """
 
     element: dtype
-    adds: bool
+    fold: str
     places: int
     targets: int
     batch: int
@@ -75,7 +75,7 @@ def scatter_kernel(kind: ScatterClass) -> tuple[str, str]:
             pointers[number] = w.moved(pointers[number], w.mul(first, words[name]))
         _walk(w, kind, words, places, targets, pointers)
     w.put("ret void")
-    what = "sum" if kind.is_wide else "add" if kind.adds else "put"
+    what = "sum" if kind.is_wide else kind.fold
     family = f"scatter_{what}_{kind.element.short_name}"
     return kernel_of(family, w)
 
@@ -157,8 +157,9 @@ def _one(w: Writer, kind: ScatterClass, source: str, target: str, lanes: int = 0
         )
         w.store(vector, total, target, 4)
         return
-    if kind.adds:
-        value = sum_of(w, kind.element, w.load(stored, target, align), value, lanes)
+    if kind.fold != "put":
+        own = w.load(stored, target, align)
+        value = folded(w, kind.element, kind.fold, own, value, lanes)
     w.store(stored, value, target, align)
 
 

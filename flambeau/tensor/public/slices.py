@@ -1,0 +1,169 @@
+"""Copies with a part replaced: slices, diagonals, masked places; flat writes.
+
+Keeps     a copy is written through a view of it, so that gradients follow from views and writes.
+Touches   functions.
+Not here  writing by index along a dim (scattering.py), x[...] = y (indexing)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.base.errors import helped
+from flambeau.tensor import functions as t
+from flambeau.tensor.public.forms import index_put
+from flambeau.tensor.public.queries import broadcast_tensors
+from flambeau.tensor.tensor import Tensor
+
+
+def _replaced(view: Any, src: Any) -> None:
+    if tuple(view.shape) != tuple(src.shape):
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(src.shape)}, slice size = {list(view.shape)}"
+        )
+    view.copy_(src)
+
+
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Tensor:
+    """A copy with input[..., start:end:step, ...] replaced."""
+    made: Any = t.clone(input)
+    _replaced(t.slice(made, dim, start, end, step), src)
+    return made  # type: ignore[no-any-return]
+
+
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy with input[..., index, ...] replaced."""
+    made: Any = t.clone(input)
+    _replaced(t.select(made, dim, index), src)
+    return made  # type: ignore[no-any-return]
+
+
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    """A copy with a diagonal replaced."""
+    made: Any = t.clone(input)
+    _replaced(t.diagonal(made, offset, dim1, dim2), src)
+    return made  # type: ignore[no-any-return]
+
+
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: Any = None
+) -> Tensor:
+    """A copy with the elements of a strided view replaced."""
+    made: Any = t.clone(input)
+    _replaced(made.as_strided(size, stride, storage_offset), src)
+    return made  # type: ignore[no-any-return]
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Put a number on the main diagonal; in tall matrices again after each square, if wrapped."""
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    sizes = self.shape
+    if self.ndim > 2 and any(size != sizes[0] for size in sizes):
+        raise RuntimeError("all dimensions of input must be of equal length")
+    strides = self.stride()
+    view = self.detach() if not self.requires_grad else self
+    step = sum(strides)
+    view.as_strided((min(sizes),), (step,), self.storage_offset()).fill_(fill_value)
+    if wrap and self.ndim == 2 and sizes[0] > sizes[1] + 1:
+        block = sizes[1] + 1
+        for start in range(block, sizes[0], block):
+            part = t.narrow(view, 0, start, min(block, sizes[0] - start))
+            t.diagonal(part).fill_(fill_value)
+    return self
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy whose places under the mask hold the elements of source, one after the other.
+
+    >>> masked_scatter(t.zeros(3), t.arange(3) > 0, t.arange(2) + 1.0)
+    tensor([0., 1., 2.])
+    """
+    if input.dtype is not source.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{_kind(input)} and {_kind(source)}"
+        )
+    if mask.dtype.name != "bool":
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype " + _kind(mask)
+        )
+    whole, mask = broadcast_tensors(input, mask)
+    chosen = mask.reshape(-1)
+    n_source = source.numel()
+    if n_source < chosen.numel() and int(chosen.sum()) > n_source:
+        raise RuntimeError(
+            helped(
+                "Number of elements of source < number of ones in mask",
+                given=f"{n_source} elements",
+            )
+        )
+    if not n_source:
+        return t.clone(whole)  # type: ignore[no-any-return]
+    number = t.clamp(t.cumsum(chosen, 0) - 1, min=0, max=n_source - 1)
+    values = t.index_select(source.reshape(-1), 0, number).reshape(whole.shape)
+    return t.where(chosen.reshape(whole.shape), values, whole)  # type: ignore[no-any-return]
+
+
+def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """masked_scatter in place."""
+    return self.copy_(masked_scatter(self, mask, source))
+
+
+def _kind(tensor: Tensor) -> str:
+    from flambeau.ops.define import type_name
+
+    return type_name(tensor._layout)
+
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with elements, counted in row-major order, replaced or added to."""
+    flat = t.clone(input).reshape(-1)
+    made = index_put(flat, (index.reshape(-1),), source.reshape(-1), accumulate)
+    return made.reshape(input.shape)
+
+
+def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """put in place."""
+    return self.copy_(put(self, index, source, accumulate))
+
+
+# Parts under other names -----------------------------------------------------------------
+
+
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of given sizes along a dim: views."""
+    return t.split(input, list(split_sizes), dim)  # type: ignore[no-any-return]
+
+
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """split."""
+    return t.split(input, split_size, dim)  # type: ignore[no-any-return]
+
+
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """chunk."""
+    return t.chunk(input, chunks, dim)  # type: ignore[no-any-return]
+
+
+def adjoint(input: Tensor) -> Tensor:
+    """Matrices turned and conjugated."""
+    return input.mH  # type: ignore[no-any-return]
+
+
+def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """Sum of products of two vectors, the first conjugated."""
+    if input.is_complex():
+        input = input.conj()
+    return t.dot(input, other, out=out)  # type: ignore[no-any-return]
+
+
+def isreal(input: Tensor) -> Tensor:
+    """Whether values have no imaginary part."""
+    if not input.is_complex():
+        return t.ones_like(input, dtype=t.ne(input, input).dtype)  # type: ignore[no-any-return]
+    return t.eq(input.imag, 0)  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Functions of whole rows: order, spread, running extremes, windows."""
