@@ -76,11 +76,10 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.public.counting": (
         "bincount", "bucketize", "dist", "histc", "histogram", "searchsorted",
     ),
-    "flambeau.tensor.public.scattering": ("index_reduce", "scatter", "scatter_reduce"),
-    "flambeau.tensor.public.slices": (
-        "adjoint", "as_strided_scatter", "diagonal_scatter", "isreal", "masked_scatter", "put",
+    "flambeau.tensor.public.writing.scattering": ("index_reduce", "scatter", "scatter_reduce"),
+    "flambeau.tensor.public.writing.slices": (
+        "as_strided_scatter", "diagonal_scatter", "masked_scatter", "put",
         "select_scatter", "slice_scatter", "split_with_sizes", "unsafe_chunk", "unsafe_split",
-        "vdot",
     ),
     "flambeau.tensor.public.statistics.divisors": ("gcd", "lcm"),
     "flambeau.tensor.public.statistics.order": (

@@ -34,12 +34,11 @@ FILES: Final = _table({
     ),
     "elementwise.comparison": (
         "eq ne lt le gt ge isnan isinf isposinf isneginf isfinite isclose maximum minimum "
-        "fmax fmin clamp clamp_min clamp_max"
+        "fmax fmin clamp clamp_min clamp_max heaviside"
     ),
     "elementwise.complex_parts": "conj_physical angle complex polar",
     "elementwise.copying": "convert clone contiguous_copy copy fill zero",
     "elementwise.gamma_draws": "standard_gamma _standard_gamma_grad",
-    "elementwise.integers": "ldexp heaviside signbit",
     "elementwise.logical": (
         "logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor "
         "bitwise_not bitwise_left_shift bitwise_right_shift where masked_fill"
@@ -47,10 +46,10 @@ FILES: Final = _table({
     "elementwise.neighbours": "nextafter",
     "elementwise.powers": (
         "square sqrt rsqrt reciprocal pow float_power exp exp2 expm1 log log2 log10 log1p "
-        "logaddexp logaddexp2 xlogy hypot"
+        "logaddexp logaddexp2 xlogy hypot ldexp"
     ),
     "elementwise.rounding": "floor ceil trunc round frac nan_to_num",
-    "elementwise.signs": "neg positive abs sign sgn",
+    "elementwise.signs": "neg positive abs sign sgn signbit",
     "elementwise.smooth_activation": (
         "gelu gelu_backward silu mish softplus logsigmoid elu selu celu glu"
     ),
@@ -197,10 +196,10 @@ INTERNAL: Final = frozenset((
 INPLACE: Final = frozenset((
     "addmm baddbmm addbmm addmv addr relu threshold relu6 hardtanh leaky_relu hardsigmoid "
     "hardswish add sub mul div true_divide floor_divide remainder fmod addcmul addcdiv "
-    "lerp eq ne lt le gt ge clamp clamp_min clamp_max conj_physical ldexp heaviside "
-    "logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor "
-    "bitwise_not bitwise_left_shift bitwise_right_shift masked_fill nextafter square sqrt "
-    "rsqrt reciprocal pow exp exp2 expm1 log log2 log10 log1p xlogy hypot floor ceil "
+    "lerp eq ne lt le gt ge clamp clamp_min clamp_max heaviside conj_physical logical_and "
+    "logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not "
+    "bitwise_left_shift bitwise_right_shift masked_fill nextafter square sqrt rsqrt "
+    "reciprocal pow exp exp2 expm1 log log2 log10 log1p xlogy hypot ldexp floor ceil "
     "trunc round frac nan_to_num neg abs sign sgn silu mish elu selu celu sin cos tan "
     "asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit erf erfc erfinv "
     "lgamma digamma sinc deg2rad rad2deg copysign scatter_fold cumsum cumprod tril triu "

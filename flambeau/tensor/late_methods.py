@@ -51,19 +51,19 @@ LATE: Final[dict[str, dict[str, str]]] = {
         )
     },
     "sparse": {"to_sparse": "to_sparse"},
-    "tensor.public.scattering": {
+    "tensor.public.writing.scattering": {
         name: name
         for name in (
             "index_reduce", "index_reduce_", "scatter", "scatter_", "scatter_reduce",
             "scatter_reduce_",
         )
     },
-    "tensor.public.slices": {
+    "tensor.public.writing.slices": {
         name: name
         for name in (
-            "adjoint", "as_strided_scatter", "diagonal_scatter", "fill_diagonal_", "isreal",
+            "as_strided_scatter", "diagonal_scatter", "fill_diagonal_",
             "masked_scatter", "masked_scatter_", "put", "put_", "select_scatter", "slice_scatter",
-            "split_with_sizes", "unsafe_chunk", "unsafe_split", "vdot",
+            "split_with_sizes", "unsafe_chunk", "unsafe_split",
         )
     },
     "tensor.public.statistics.divisors": {

@@ -335,3 +335,24 @@ class ClampMax(Clamp):
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4), 0.1), s(s.real(3, 4), s.real(4))]
+
+
+@operator("heaviside")
+class Heaviside(Elementwise):
+    """0 below zero, 1 above, and `values` at zero."""
+
+    differentiable = False
+    complex_error = RuntimeError, "heaviside is not yet implemented for complex tensors."
+
+    def promoted(
+        self, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> tuple[dtype, dtype]:
+        if operands[0].dtype is not operands[1].dtype:
+            raise RuntimeError(
+                "heaviside is not yet implemented for tensors with different dtypes."
+            )
+        return operands[0].dtype, operands[0].dtype
+
+    def formula(self, k: Any, input: Tensor, values: Tensor) -> Any:
+        step = k.select(k.gt(input, 0), k.constant(1, k.dtype_of(input)), 0)
+        return k.select(k.eq(input, 0), values, step)

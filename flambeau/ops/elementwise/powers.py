@@ -409,3 +409,26 @@ class Hypotenuse(Elementwise):
             grad * (input / out) if needs[0] else None,
             grad * (other / out) if needs[1] else None,
         )
+
+
+@operator("ldexp")
+class LoadExponent(Elementwise):
+    """input * 2 ** other."""
+
+    takes_complex = True
+    holomorphic = True
+
+    def promoted(
+        self, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> tuple[dtype, dtype]:
+        common = promotion.result_type((*operands, promotion.REAL))
+        return common, common
+
+    def formula(self, k: Any, input: Tensor, other: Tensor) -> Any:
+        return k.mul(input, k.exp2(other))
+
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, out: Any, needs: Any) -> Any:
+        return (
+            grad * t.exp2(other.to(grad.dtype)) if needs[0] else None,
+            grad * out * LN_2 if needs[1] else None,
+        )

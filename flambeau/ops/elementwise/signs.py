@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
-from flambeau.ops.define import Elementwise, Tensor, not_implemented, operator
+from flambeau.ops.define import BOOL_RESULT, Elementwise, Tensor, not_implemented, operator
 
 NO_COMPLEX_SIGN: Final = (
     "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn "
@@ -115,3 +115,17 @@ class ComplexSign(Sign):
         length = input.abs()
         turning = grad - t.real(grad * t.conj_physical(out)) * out
         return t.masked_fill(turning / length, length == 0, 0)
+
+
+@operator("signbit", inplace=False)
+class SignBit(Elementwise):
+    """Whether the sign is a minus, -0 included."""
+
+    promote = BOOL_RESULT
+    differentiable = False
+    complex_error = NotImplementedError, "signbit is not implemented for complex tensors."
+
+    def formula(self, k: Any, input: Tensor) -> Any:
+        if k.dtype_of(input).is_floating_point:
+            return k.lt(k.copysign(k.constant(1.0, k.dtype_of(input)), input), 0)
+        return k.lt(input, 0)

@@ -2,7 +2,7 @@
 
 Keeps     values for one place are folded in the order of the index, whatever the threads; NaN wins.
 Touches   ops.indexing.scatters.
-Not here  sums and plain writes (scatters.py), means (tensor.public.scattering)."""
+Not here  sums and plain writes (scatters.py), means (tensor.public.writing.scattering)."""
 
 from __future__ import annotations
 

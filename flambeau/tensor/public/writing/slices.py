@@ -148,22 +148,3 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """chunk."""
     return t.chunk(input, chunks, dim)  # type: ignore[no-any-return]
-
-
-def adjoint(input: Tensor) -> Tensor:
-    """Matrices turned and conjugated."""
-    return input.mH  # type: ignore[no-any-return]
-
-
-def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """Sum of products of two vectors, the first conjugated."""
-    if input.is_complex():
-        input = input.conj()
-    return t.dot(input, other, out=out)  # type: ignore[no-any-return]
-
-
-def isreal(input: Tensor) -> Tensor:
-    """Whether values have no imaginary part."""
-    if not input.is_complex():
-        return t.ones_like(input, dtype=t.ne(input, input).dtype)  # type: ignore[no-any-return]
-    return t.eq(input.imag, 0)  # type: ignore[no-any-return]
