@@ -1,5 +1,6 @@
 """What every test gets: a printed seed, and the helpers (`*_support.py`) beside it."""
 
+import gc
 import os
 import random
 import sys
@@ -22,6 +23,12 @@ def pytest_report_header():
         f"flambeau: seed {SEED} (FLAMBEAU_TEST_SEED={SEED} repeats it)",
         f"flambeau: switches {switches or 'none'}",
     ]
+
+
+def pytest_collection_finish():
+    """Thousands of tests lie in memory from here on: no collection need look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -6,9 +6,11 @@ needs to name is defined there (as a Protocol, if need be), or the rooms are cut
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from tree_support import parsed
 
 PACKAGE = Path(__file__).resolve().parents[1] / "flambeau"
 
@@ -41,6 +43,7 @@ EXTRAS = {
     "utils/tensorboard/summary.py": "tensorboard",
     "utils/tensorboard/writer.py": "tensorboard",
 }
+IMPORTERS = {"import_module", "__import__"}
 # The oracle that measures ulps reads formulas with mpmath; only tests import it.
 ORACLE = "codegen/exact_*.py"
 
@@ -57,11 +60,15 @@ def room_of(dotted):
     return ROOT
 
 
+@cache
 def imports_of(path, package=PACKAGE):
-    """(line, dotted name) of everything the file imports, functions and type checking included."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """[(line, dotted name)] of all the file imports, functions and type checking included."""
+    return list(_imports_of(path, package))
+
+
+def _imports_of(path, package):
     here = [package.name, *path.relative_to(package).with_suffix("").parts]
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -72,7 +79,7 @@ def imports_of(path, package=PACKAGE):
                 yield node.lineno, f"{dotted}.{alias.name}"
         elif (
             isinstance(node, ast.Call)
-            and ast.unparse(node.func) in ("importlib.import_module", "import_module", "__import__")
+            and getattr(node.func, "attr", getattr(node.func, "id", "")) in IMPORTERS
             and node.args
             and isinstance(node.args[0], ast.Constant)
         ):
@@ -145,7 +152,7 @@ def test_heavy_packages_wait_for_first_need(package):
     """No file imports NumPy or LLVM while it is being imported itself."""
     early = []
     for path in files():
-        for node in module_level(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in module_level(parsed(path)):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tree_support import parsed, text_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_FILE_LINES = 500
@@ -75,7 +76,7 @@ def name_of(path):
 
 def functions(path):
     """(name, lines without the docstring, first line) of every function in the file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node, clean=False)
             n_lines = node.end_lineno - node.lineno + 1
@@ -90,7 +91,7 @@ def none_of(sentences):
 
 
 def test_files_are_short():
-    sizes = {name_of(p): p.read_text(encoding="utf-8").count("\n") for p in OURS}
+    sizes = {name_of(p): text_of(p).count("\n") for p in OURS}
     none_of(
         f"{name} has {n_lines} lines"
         for name, n_lines in sizes.items()
@@ -123,7 +124,7 @@ def test_lines_are_narrow():
     wide = [
         f"{name_of(path)}:{number} has {len(line)} columns"
         for path in OURS
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for number, line in enumerate(text_of(path).splitlines(), 1)
         if len(line) > MAX_COLUMNS
     ]
     none_of(wide)
@@ -133,17 +134,28 @@ def test_every_source_file_says_what_it_is():
     silent = [
         name_of(path)
         for path in OURS
-        if path.read_text(encoding="utf-8").strip()
-        and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if text_of(path).strip() and not ast.get_docstring(parsed(path))
     ]
     none_of(silent)
+
+
+def test_files_that_docstrings_name_are_there():
+    """ "Not here  hooks (hooks.py)" has to send a reader to a file."""
+    names = [f"/{name_of(path)}" for path in OURS]
+    lost = [
+        f"{name_of(path)} names {named}"
+        for path in python_files("flambeau")
+        for named in re.findall(r"[\w/]+\.py\b", ast.get_docstring(parsed(path)) or "")
+        if not named.startswith("torch/") and not any(n.endswith(f"/{named}") for n in names)
+    ]
+    none_of(lost)
 
 
 def test_nothing_is_left_unfinished():
     marks = [
         f"{name_of(path)}:{number} {line.strip()}"
         for path in python_files("flambeau", "benchmarks", "examples")
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for number, line in enumerate(text_of(path).splitlines(), 1)
         if UNFINISHED.search(line)
     ]
     none_of(marks)
@@ -154,7 +166,7 @@ def test_users_never_meet_an_assert():
     asserts = [
         f"{name_of(path)}:{node.lineno}"
         for path in python_files("flambeau")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Assert)
     ]
     none_of(asserts)

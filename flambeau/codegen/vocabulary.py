@@ -4,8 +4,8 @@ Keeps     every word has one meaning on every device; expressions are immutable 
           so that equal formulas are one object and a kernel's text is canonical.
 Touches   base.dtypes only.
 Not here  what a word costs or how it is written out: that is what readers are for
-          (llvm_reader.py, exact_reader.py, cost_reader.py, c_reader.py); how exp and its kin
-          are built from the plain words (mathlib.py).
+          (llvm_reader.py, exact_reader/, cost_reader.py, c_reader.py); how exp and its kin
+          are built from the plain words (mathlib/).
 
 A formula is a function of a vocabulary `k` and its operands. Operands are opaque to it; Python
 numbers may stand wherever an operand may and take the dtype of the operand beside them.

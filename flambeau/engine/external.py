@@ -4,7 +4,7 @@ Keeps     what such memory holds at the moment an operator is recorded is what t
           writes into it are done when the call returns. Memory is shared only while an outside
           owner exists.
 Touches   segment, storage, stream.
-Not here  making tensors from arrays and arrays from tensors (tensor/numpy_sharing.py)."""
+Not here  making tensors from arrays and arrays from tensors (tensor/sharing.py)."""
 
 from __future__ import annotations
 

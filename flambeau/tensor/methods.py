@@ -2,7 +2,7 @@
 
 Keeps     a method is the function of the same operator; nothing is written twice.
 Touches   functions, inplace, conversion, gradients (members, hooks, backward).
-Not here  indexing (indexing.py), printing (printing.py), creation (creation.py)."""
+Not here  indexing (indexing/), printing (public/printing.py), creation (creation.py)."""
 
 from __future__ import annotations
 

@@ -11,11 +11,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Imports a package under the loader and prints which of its modules were compiled.
+# Imports a package under the loader and prints which of its modules were compiled. Python is
+# kept from writing only then: flambeau itself need not be compiled for it.
 SCRIPT = """
 import sys
 from importlib.machinery import SourceFileLoader
 from flambeau.base import bytecode
+sys.dont_write_bytecode = sys.argv[1] == "keeps nothing"
 sys.meta_path[:] = [f for f in sys.meta_path if type(f).__name__ != "_Finder"]
 compiled = []
 plain = SourceFileLoader.source_to_code
@@ -41,18 +43,17 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def imported(package: Path, dont_write: str = "1") -> str:
+def imported(package: Path, python: str = "keeps nothing") -> str:
     """What SCRIPT prints in a process of its own."""
     environment = dict(
         os.environ,
         PYTHONPATH=f"{ROOT}{os.pathsep}{package.parent}",
         FLAMBEAU_CACHE_DIR=str(package.parent / "cache"),
-        PYTHONDONTWRITEBYTECODE=dont_write,
     )
-    environment.pop("PYTHONPYCACHEPREFIX", None)
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
-    )
+    for name in ("PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"):
+        environment.pop(name, None)
+    command = [sys.executable, "-c", SCRIPT, python]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
@@ -107,8 +108,8 @@ def test_a_folder_that_others_may_write_is_not_used(package: Path) -> None:
 
 def test_python_keeps_its_own_where_it_may(package: Path) -> None:
     """Nothing is added to what Python does."""
-    imported(package, dont_write="")
-    assert imported(package, dont_write="") == "1 []"
+    imported(package, python="keeps its own")
+    assert imported(package, python="keeps its own") == "1 []"
     assert (package / "__pycache__").exists()
     assert not kept(package)
 

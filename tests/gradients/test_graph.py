@@ -155,11 +155,11 @@ def test_a_long_chain_neither_overflows_nor_slows():
     del y
 
 
-def test_freeing_a_million_nodes():
+def test_freeing_long_chains_needs_no_stack():
     from flambeau.gradients.graph import OperatorNode, next_sequence
 
     node = torch.tensor(1.0, requires_grad=True)._autograd
-    for _ in range(1_000_000):
+    for _ in range(200_000):
         above = OperatorNode()
         above.edges = (node, None)
         above.saved = (("storage", None, 0, node, None, 0), None)

@@ -4,7 +4,7 @@ Keeps     512 readable bytes behind every block (kernels load whole vectors past
           drop what they loaded); freeing is a list append, safe in a signal handler, in the
           collector and at exit; no lock: each shared step is one operation of a built-in type.
 Touches   libc's mmap, munmap and madvise; /proc/meminfo.
-Not here  the arena of a plan (engine/memory.py), torch's error text (the engine writes it).
+Not here  the arena of a plan (engine/plan.py), torch's error text (the engine writes it).
 
 Three ranges of sizes. Small blocks (to 16 KB) are cut from 64 KB slabs, medium ones (to 1 MB)
 from 2 MB slabs, both taken from 64 MB regions; a slab belongs to one size class for good. Large

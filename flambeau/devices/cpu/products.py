@@ -1,8 +1,8 @@
 """Matrix products as native statements of a segment.
 
-Keeps     the contract of gemm.py; nothing else is decided here.
+Keeps     the contract of gemm/; nothing else is decided here.
 Touches   gemm, features, config, steps.
-Not here  tiles and packing (gemm.py), operators (ops/contraction)."""
+Not here  tiles and packing (gemm/), operators (ops/contraction)."""
 
 from __future__ import annotations
 

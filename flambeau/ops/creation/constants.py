@@ -3,7 +3,7 @@
 Keeps     the layout of the result is an attribute, the value of `full` a run-time number: a loop
           over values makes one kernel.
 Touches   ops.define.
-Not here  torch's arguments and their defaults (tensor/fills.py), ranges (ranges.py)."""
+Not here  torch's arguments and their defaults (tensor/public/fills.py), ranges (ranges.py)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Keeps     bounds and step are run-time numbers, computed with in the precision torch uses (float64
           for arange whatever the dtype), one formula a place: no sum of steps runs along.
 Touches   constants, base.dtypes.
-Not here  how many there are and torch's errors (tensor/fills.py)."""
+Not here  how many there are and torch's errors (tensor/public/ranges.py)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Keeps     a fused multiply-add where torch's kernels have one too (alpha, addcmul, lerp).
 Touches   ops.define.
-Not here  powers and roots (powers.py), the integer-like rounding of quotients (division.py)."""
+Not here  powers and roots (powers.py), rounding to integers (rounding.py)."""
 
 from __future__ import annotations
 

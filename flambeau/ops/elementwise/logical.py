@@ -2,7 +2,7 @@
 
 Keeps     any value but 0 is true; shift counts outside the width are defined by the vocabulary.
 Touches   ops.define.
-Not here  any and all over dims (reduction/logic.py), boolean indexing (indexing)."""
+Not here  any and all over dims (reduction/sums.py), boolean indexing (indexing)."""
 
 from __future__ import annotations
 

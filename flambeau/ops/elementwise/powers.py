@@ -2,7 +2,7 @@
 
 Keeps     a gradient reads the result where that is enough (sqrt, exp), so that the input is free.
 Touches   ops.define.
-Not here  how exp and log are computed (codegen/mathlib.py)."""
+Not here  how exp and log are computed (codegen/mathlib/)."""
 
 from __future__ import annotations
 

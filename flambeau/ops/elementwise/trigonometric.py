@@ -2,7 +2,7 @@
 
 Keeps     one class a function: the word of the vocabulary and its derivative.
 Touches   ops.define.
-Not here  how the words are computed (codegen/mathlib.py)."""
+Not here  how the words are computed (codegen/mathlib/)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Keeps     cumsum and cumprod carry float64 and round each element once, as torch does; sorting is
           stable, NaN last.
 Touches   ops.define, base.shapes.
-Not here  the kernels (devices/cpu/scans.py, devices/cpu/sorting.py): `b.kernel` names them."""
+Not here  the kernels (devices/cpu/scans/, devices/cpu/sorting/): `b.kernel` names them."""
 
 from __future__ import annotations
 

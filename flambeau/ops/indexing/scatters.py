@@ -3,7 +3,7 @@
 Keeps     where indices repeat, sums are taken and the last of the writes wins in the order of the
           indices, whatever the number of threads.
 Touches   ops.define, indexing.gathers.
-Not here  the kernels (devices/cpu/scatter.py): `b.kernel` names them."""
+Not here  the kernels (devices/cpu/scatter/): `b.kernel` names them."""
 
 from __future__ import annotations
 

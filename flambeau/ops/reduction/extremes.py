@@ -2,7 +2,7 @@
 
 Keeps     NaN wins; the first of equal elements is the one found.
 Touches   ops.define, base.shapes.
-Not here  the larger of two tensors (elementwise/comparison.py), sorting (indexing/sorting.py)."""
+Not here  the larger of two tensors (elementwise/comparison.py), sorting (indexing/scans.py)."""
 
 from __future__ import annotations
 

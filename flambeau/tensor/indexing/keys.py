@@ -3,7 +3,7 @@
 Keeps     torch's rules: a list is a tuple where it holds anything but numbers; masks become their
           places; 0-dim integers are ints; errors at the line, values of indices included.
 Touches   indexing, index_bounds, functions, creation.
-Not here  the hot forms (indexing.py)."""
+Not here  the hot forms (indexing/__init__.py)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,20 @@
+"""Every file of the tree, read and parsed once for all tests that look at it.
+
+Keeps     paths and contents as they were at first sight.
+Touches   nothing: it reads.
+Not here  what is asked of the files (test_layout.py, test_layers.py)."""
+
+import ast
+from functools import cache
+
+
+@cache
+def text_of(path):
+    """The file's text."""
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def parsed(path):
+    """The file's tree."""
+    return ast.parse(text_of(path))
