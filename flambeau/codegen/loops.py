@@ -72,8 +72,9 @@ REDUCTIONS: Final = (
 class Access:
     """How a nest reads or writes one view slot.
 
-    inner      "unit" (stride = itemsize), "zero" (same element for the whole row), "strided"
-               (run-time stride: loads gather lane by lane, index clamped to the row's end)
+    inner      "unit" (stride = itemsize), "zero" (same element for the whole row), "pair" (stride =
+               twice the itemsize), "strided" (run-time stride: loads gather lane by lane, index
+               clamped to the row's end)
     row_level  the access does not depend on inner (nor, in columns kinds, on the reduced
                dimension): loaded once per row, or stored in phase.row. In columns kinds
                phase.row stores along inner whatever row_level says; there it only means that
@@ -82,12 +83,15 @@ class Access:
                base + sum(stride * dims) + index_stride * index. An index outside [0, bound)
                sets the error word to 1 + this access's number and reads index 0; of a store
                (one lane after the other, in order), it sets the word and stores nothing.
+    half       of "pair": (number, 1 or 2); the two with one number are the first and the second
+               elements of the same pairs
     """
 
     dtype: dtype
     inner: str = "unit"
     row_level: bool = False
     index: Expression | None = None
+    half: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,9 @@ class Nest:
         def named(expression: Expression | None) -> str:
             return "" if expression is None else f"%{_number(expression, numbers, lines)}"
 
-        accesses = [(a.dtype, a.inner, a.row_level, named(a.index)) for a in self.accesses]
+        accesses = [
+            (a.dtype, a.inner, a.row_level, named(a.index), *(a.half or ())) for a in self.accesses
+        ]
         phases = []
         for phase in self.phases:
             statements = []

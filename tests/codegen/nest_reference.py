@@ -303,7 +303,7 @@ class Interpreter:
         # What phase.row stores in a columns nest runs along inner, whatever row_level says.
         along_inner = not access.row_level or (row_store and self.columns)
         if access.inner != "zero" and along_inner:
-            where += at * (bound.inner if access.inner == "strided" else 1)
+            where += at * (bound.inner if access.inner in ("strided", "pair") else 1)
         if access.index is not None:
             indices = self.value(access.index, at, step, {})
             bad = (indices < 0) | (indices >= bound.bound)

@@ -436,6 +436,8 @@ def test_garbage_lanes_read_no_further_than_the_slack(of: dtype) -> None:
     out = Access(of)
     unit = Nest("rows", 0, (Access(of), out), (Phase((Store(1, load(0, of)),)),))
     strided = Nest("rows", 0, (Access(of, "strided"), out), (Phase((Store(1, load(0, of)),)),))
+    half = Access(of, "pair", half=(0, 2))
+    paired = Nest("rows", 0, (half, out), (Phase((Store(1, load(0, of)),)),))
     picked = Access(of, "strided", index=load(2, I64))
     gathered = Nest("rows", 0, (picked, out, Access(I64)), (Phase((Store(1, load(0, of)),)),))
     summed = Nest(
@@ -450,8 +452,11 @@ def test_garbage_lanes_read_no_further_than_the_slack(of: dtype) -> None:
         indices = Binding(EdgeBuffer(np.arange(inner, dtype=np.int64) % 5))
         matrix = edge(of, 9 * inner)
         matrix.reduced = inner
+        second = edge(of, 2 * inner)
+        second.inner, second.offset = 2, 1
         for bits in (256, 512):
             run_native(Problem(unit, inner, [edge(of, inner), edge(of, inner)]), bits)
+            run_native(Problem(paired, inner, [second, edge(of, inner)]), bits)
             run_native(Problem(strided, inner, [wide, edge(of, inner)]), bits)
             run_native(Problem(gathered, inner, [rows, edge(of, inner), indices]), bits)
             run_native(Problem(summed, inner, [matrix, edge(of, inner)], (), 9), bits)

@@ -16,6 +16,7 @@ from flambeau.tensor import functions
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-40, -1e-42, 0.5, 3.0]
 DTYPES = ["float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8", "bool"]
+DTYPES += ["complex64", "complex128"]
 FLAT_SHAPES = [(), (1,), (5,), (33,)]
 SHAPES = [*FLAT_SHAPES, (3, 4), (4, 1), (1, 4), (7, 40), (2, 3, 5), (40, 33), (0, 4), (1100,)]
 # Elementwise operators of one and of two tensors, by name; learnt from the registry.
@@ -58,10 +59,13 @@ def make(choice: random.Random, shape: tuple[int, ...], dtype: str) -> Any:
     elif dtype.startswith(("int", "uint")):
         values = [choice.randrange(0, 7) for _ in range(count)]
     else:
-        values = [
-            choice.choice(SPECIAL) if choice.random() < 0.1 else choice.uniform(-3, 3)
-            for _ in range(count)
-        ]
+
+        def number() -> float:
+            return choice.choice(SPECIAL) if choice.random() < 0.1 else choice.uniform(-3, 3)
+
+        values = [number() for _ in range(count)]
+        if dtype.startswith("complex"):
+            values = [complex(each, number()) for each in values]
     flat = torch.tensor(values, dtype=getattr(torch, dtype))
     return functions.view(flat, shape) if shape != (count,) else flat
 
@@ -180,8 +184,10 @@ class Program:
 
     def _view(self) -> Any:
         source, choice = self._any(), self.choice
-        kind = choice.randrange(5)
+        kind = choice.randrange(7)
         self.log.append(f"view {kind}")
+        if kind > 4 and source.is_complex():
+            return source.real if kind == 5 else functions.view_as_real(source)
         if kind == 0 and source.ndim >= 2:
             return functions.transpose(source, 0, 1)
         if kind == 1 and source.ndim >= 1 and source.shape[0] > 1:
@@ -221,10 +227,10 @@ def bits(tensors: list[Any]) -> list[Any]:
 def _flat(tensor: Any) -> Any:
     from flambeau.tensor.conversion import flat_values
 
-    return [
-        "nan" if value != value else (value if value else repr(value))
-        for value in flat_values(tensor)
-    ]
+    values = flat_values(tensor)
+    if tensor.is_complex():
+        values = [part for value in values for part in (value.real, value.imag)]
+    return ["nan" if value != value else (value if value else repr(value)) for value in values]
 
 
 def outcome(seed: int, n_steps: int, between: Callable[[int], None] | None = None) -> list[Any]:

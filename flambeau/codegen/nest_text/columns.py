@@ -26,7 +26,13 @@ from flambeau.codegen.nest_text.reduce import (
     hold,
 )
 from flambeau.codegen.nest_text.scopes import Levels, RowScope, StepScope, VectorScope, broadcast
-from flambeau.codegen.nest_text.stores import VectorStore, store_by_lane, store_part, store_whole
+from flambeau.codegen.nest_text.stores import (
+    VectorStore,
+    sorted_out,
+    store_by_lane,
+    store_part,
+    store_whole,
+)
 
 # Bytes of a tile's accumulators. Rows of a tile shorter than a page halve the bandwidth: the
 # prefetcher starts anew at every page.
@@ -154,8 +160,9 @@ class ColumnsText:
             return
         frame = self.frame
         left = code.value(f"sub i64 {stop}, {position}")
-        store_by_lane(code, frame, [each for each in stores if each.by_lane], left)
-        stores = [each for each in stores if not each.by_lane]
+        units, pairs, others = sorted_out(frame, stores)
+        store_by_lane(code, frame, others, left)
+        stores = units + pairs
         if not stores:
             return
         fresh = frame.module.fresh

@@ -22,6 +22,7 @@ from flambeau.codegen.nest_text.reduce import (
 from flambeau.codegen.nest_text.scopes import Levels, RowScope, VectorScope, valid_lanes
 from flambeau.codegen.nest_text.stores import (
     VectorStore,
+    sorted_out,
     store_by_lane,
     store_part,
     store_whole,
@@ -119,8 +120,9 @@ class RowsText:
         self.coming.fetch(code, phase, position)
         code.do(f"{following} = add i64 {position}, {lanes}")
         left = code.value(f"sub i64 {stop}, {position}")
-        store_by_lane(code, frame, [each for each in stores if each.by_lane], left)
-        stores = [each for each in stores if not each.by_lane]
+        units, pairs, others = sorted_out(frame, stores)
+        store_by_lane(code, frame, others, left)
+        stores = units + pairs
         code.branch(code.value(f"icmp sle i64 {following}, {stop}"), whole, partial)
 
         current = [self._phi_names(turns) for turns in initial]

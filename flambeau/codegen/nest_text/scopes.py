@@ -317,6 +317,7 @@ class VectorScope(Scope):
         self._reduced = reduced
         self._left = ""
         self._positions: Operand | None = None
+        self._pairs: dict[int, str] = {}  # access -> elements of whole pairs, loaded
 
     def left(self) -> str:
         """Number of valid lanes, or more."""
@@ -356,6 +357,8 @@ class VectorScope(Scope):
             start = present(self.outer, "the row of a vector").pointer(leaf.value)
             if access.inner == "unit":
                 return self._load_unit(start, access.dtype)
+            if access.half is not None:
+                return self._load_half(leaf.value, access.half)
             addresses = self._strided_addresses(leaf.value, start)
         scalar = memory_type(access.dtype)
         full = reader.type_of(scalar)
@@ -364,6 +367,27 @@ class VectorScope(Scope):
             one = reader.emit(f"load {scalar}, ptr {address}, align 1")
             text = reader.emit(f"insertelement {full} {text}, {scalar} {one}, i64 {lane}")
         return from_memory(reader, text, access.dtype)
+
+    def _load_half(self, number: int, half: tuple[int, int]) -> Operand:
+        """Every second element of twice the lanes; both halves of pairs come of one load."""
+        reader, nest = self.reader, self.frame.nest
+        pair, part = half
+        accesses = nest.accesses
+        first = next((n for n, one in enumerate(accesses) if one.half == (pair, 1)), number)
+        scalar = memory_type(accesses[number].dtype)
+        both = self._pairs.get(first)
+        whole = f"<{2 * reader.lanes} x {scalar}>"
+        if both is None:
+            start = present(self.outer, "the row of a vector").pointer(first)
+            element = reader.emit(f"shl i64 {self.position}, 1")
+            address = reader.emit(f"getelementptr {scalar}, ptr {start}, i64 {element}")
+            both = self._pairs[first] = reader.emit(f"load {whole}, ptr {address}, align 1")
+        place = part - 1 if first != number or part == 1 else 0
+        chosen = ", ".join(f"i32 {2 * lane + place}" for lane in range(reader.lanes))
+        text = reader.emit(
+            f"shufflevector {whole} {both}, {whole} poison, <{reader.lanes} x i32> <{chosen}>"
+        )
+        return from_memory(reader, text, accesses[number].dtype)
 
     def _load_unit(self, start: str, of: dtype) -> Operand:
         reader, scalar = self.reader, memory_type(of)

@@ -1,6 +1,7 @@
 """Stores of a vector: whole, the valid lanes of a partial one, or lane by lane.
 
-Keeps     nothing is ever written past the end of a row.
+Keeps     nothing is ever written past the end of a row; both halves of complex numbers are
+          written at once where both are there.
 Touches   frame, scopes.
 Not here  when a store happens (rows.py, columns.py).
 """
@@ -27,6 +28,7 @@ class VectorStore:
         self.text = to_memory(scope.reader, operand)
         gathered = frame.nest.accesses[access].index is not None
         self.by_lane = gathered or frame.nest.accesses[access].inner != "unit"
+        self.second: VectorStore | None = None  # of pairs stored as one
         self.start = present(scope.outer, "the row of a vector").base(access)
         # -1 where out of range: such a lane is not stored.
         self.indices = scope.checked_indices(access, -1) if gathered else ""
@@ -34,18 +36,51 @@ class VectorStore:
     def address(self, code: Code) -> str:
         """Where the first lane goes (unit stores)."""
         position = self.scope.position
+        if self.second is not None:
+            position = code.value(f"shl i64 {position}, 1")
         return code.value(f"getelementptr {self.scalar}, ptr {self.start}, i64 {position}")
 
 
+def sorted_out(
+    frame: Frame, stores: list[VectorStore]
+) -> tuple[list[VectorStore], list[VectorStore], list[VectorStore]]:
+    """(unit stores, first halves whose `second` is stored with them, what goes lane by lane)."""
+    halves = {frame.nest.accesses[each.access].half: each for each in stores}
+    first_halves: list[VectorStore] = []
+    joined: set[VectorStore] = set()
+    for half, each in halves.items():
+        second = None if half is None or half[1] == 2 else halves.get((half[0], 2))
+        if second is not None:
+            each.second = second
+            first_halves.append(each)
+            joined |= {each, second}
+    rest = [each for each in stores if each.by_lane and each not in joined]
+    return [each for each in stores if not each.by_lane], first_halves, rest
+
+
 def store_whole(code: Code, stores: list[VectorStore]) -> None:
-    """Every lane of every unit store."""
+    """Every lane of every unit store and pair."""
     for each in stores:
-        full = each.scope.reader.type_of(each.scalar)
+        reader = each.scope.reader
+        full = reader.type_of(each.scalar)
+        if each.second is not None:
+            lanes = reader.lanes
+            order = ", ".join(f"i32 {n}, i32 {lanes + n}" for n in range(lanes))
+            text = code.value(
+                f"shufflevector {full} {each.text}, {full} {each.second.text}, "
+                f"<{2 * lanes} x i32> <{order}>"
+            )
+            whole = f"<{2 * lanes} x {each.scalar}>"
+            code.do(f"store {whole} {text}, ptr {each.address(code)}, align 1")
+            continue
         code.do(f"store {full} {each.text}, ptr {each.address(code)}, align 1")
 
 
 def store_part(code: Code, frame: Frame, stores: list[VectorStore], left: str) -> None:
-    """The first `left` lanes (fewer than all) of unit stores."""
+    """The first `left` lanes (fewer than all) of unit stores and pairs."""
+    pairs = [(each, each.second) for each in stores if each.second is not None]
+    store_by_lane(code, frame, [one for pair in pairs for one in pair], left)
+    stores = [each for each in stores if each.second is None]
     # AVX-512 masks stores at no cost; AVX2 has masks for 32 and 64 bits alone, slow on some CPUs.
     masked = [each for each in stores if frame.lanes == 32 and each.scalar not in ("i8", "i16")]
     if masked:
@@ -117,7 +152,10 @@ def store_by_lane(code: Code, frame: Frame, stores: list[VectorStore], left: str
         access = frame.nest.accesses[each.access]
         inner = code.value(f"add i64 {each.scope.position}, {lane}")
         address = each.start
-        if access.inner == "strided":
+        if access.inner == "pair":
+            element = code.value(f"shl i64 {inner}, 1")
+            address = code.value(f"getelementptr {each.scalar}, ptr {address}, i64 {element}")
+        elif access.inner == "strided":
             moved = code.value(f"mul i64 {inner}, {frame.word(f'inner_stride.{each.access}')}")
             address = code.value(f"getelementptr i8, ptr {address}, i64 {moved}")
         elif access.inner == "unit" and not access.row_level:

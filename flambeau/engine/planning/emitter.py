@@ -122,6 +122,8 @@ class Emitter:
                 self.stored.append(value)
         self.strides: list[list[int]] = [list(access.strides) for access in self.accesses]
         self.position_of_dim: dict[int, int] = {}
+        # Slot, offset and strides of complex numbers -> number of the pair (Access.half).
+        self.pairs: dict[tuple[Any, ...], int] = {}
 
     # Loop order ----------------------------------------------------------------
 
@@ -234,6 +236,10 @@ class Emitter:
             if n_inner_parts and flat and not _varies(index, self.part_strides, self.n_outer):
                 row_level = True
             return Access(access.dtype, kind, row_level, index)
+        if access.part and kind == "strided" and inner == 2:
+            place = (access.slot, access.offset + 1 - access.part, tuple(strides))
+            pair = self.pairs.setdefault(place, len(self.pairs))
+            return Access(access.dtype, "pair", row_level, None, (pair, access.part))
         return Access(access.dtype, kind, row_level)
 
     def rewritten(self, body: Expression) -> Expression:
