@@ -99,16 +99,12 @@ class Function:
     @classmethod
     def apply(cls, *arguments: Any, **named: Any) -> Any:
         """Run forward and record one node whose gradient is the user's."""
-        if named:
-            if not cls._has_setup_context():
-                raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
+        if cls._has_setup_context():
             bound = inspect.signature(cls.forward).bind(*arguments, **named)
             bound.apply_defaults()
             arguments = bound.args
-        elif cls._has_setup_context():
-            bound = inspect.signature(cls.forward).bind(*arguments)
-            bound.apply_defaults()
-            arguments = bound.args
+        elif named:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
         return apply_function(cls, cls._node_class(), arguments)
 
     @classmethod

@@ -2,7 +2,7 @@
 
 Keeps     torch's tolerances, defaults, class of error and first line.
 Touches   gradients (entry, members, modes).
-Not here  the operator suite, which has checks of its own (testing/)."""
+Not here  the operator suite, which has checks of its own (tests/test_every_operator.py)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,13 @@ def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, ..
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
-def _differentiable(outputs: tuple[Any, ...]) -> list[Any]:
-    return [each for each in outputs if isinstance(each, RUNTIME.tensor) and requires_grad(each)]
+def _differentiable(values: tuple[Any, ...]) -> list[int]:
+    """Places of the tensors that require gradients."""
+    return [
+        place
+        for place, each in enumerate(values)
+        if isinstance(each, RUNTIME.tensor) and requires_grad(each)
+    ]
 
 
 def _flat_values(tensor: Any) -> list[float]:
@@ -94,8 +99,7 @@ def _close(first: list[list[float]], second: list[list[float]], atol: float, rto
 
 
 def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
-    positions = [n for n, each in enumerate(inputs)
-                 if isinstance(each, RUNTIME.tensor) and requires_grad(each)]  # fmt: skip
+    positions = _differentiable(inputs)
     for n in positions:
         if inputs[n]._layout.dtype.name != "float64":
             if inputs[n]._layout.dtype.is_complex:
@@ -123,8 +127,7 @@ def _compare(
     positions = _check_inputs(inputs)
     with enable_grad():
         outputs = _outputs(func, inputs)
-    wanted = [n for n, each in enumerate(outputs)
-              if isinstance(each, RUNTIME.tensor) and requires_grad(each)]  # fmt: skip
+    wanted = _differentiable(outputs)
     if not wanted:
         return
     differentiated = [inputs[n] for n in positions]
@@ -204,12 +207,11 @@ def gradgradcheck(
 ) -> bool:
     """gradcheck of the gradients themselves, at given or random cotangents."""
     values = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    positions = [n for n, each in enumerate(values)
-                 if isinstance(each, RUNTIME.tensor) and requires_grad(each)]  # fmt: skip
+    positions = _differentiable(values)
     if grad_outputs is None:
         with enable_grad():
-            outputs = _differentiable(_outputs(func, values))
-        cotangents = tuple([_spread(each) for each in outputs])
+            outputs = _outputs(func, values)
+        cotangents = tuple([_spread(outputs[n]) for n in _differentiable(outputs)])
     else:
         cotangents = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) \
             else (grad_outputs,)  # fmt: skip
@@ -217,9 +219,11 @@ def gradgradcheck(
 
     def gradients(*arguments: Any) -> Any:
         inner, outer = arguments[:n_inputs], arguments[n_inputs:]
-        outputs = _differentiable(_outputs(func, inner))
-        found = grad(outputs, [inner[n] for n in positions], list(outer), create_graph=True,
-                     allow_unused=True)  # fmt: skip
+        outputs = _outputs(func, inner)
+        found = grad(
+            [outputs[n] for n in _differentiable(outputs)], [inner[n] for n in positions],
+            list(outer), create_graph=True, allow_unused=True,
+        )  # fmt: skip
         return tuple([each for each in found if each is not None])
 
     return gradcheck(

@@ -10,10 +10,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau.gradients.backward import current_pass
 from flambeau.gradients.entry import GradientEdge, get_gradient_edge
 from flambeau.gradients.graph import Node
 from flambeau.gradients.hooks import RemovableHandle, register_hook
-from flambeau.gradients.members import requires_grad
+from flambeau.gradients.members import history, requires_grad
 from flambeau.gradients.saved import bump, disable_saved_tensors_hooks, saved_tensors_hooks
 
 __all__ = [
@@ -68,13 +69,12 @@ def register_multi_grad_hook(
     for each in tensors:
         if not requires_grad(each):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    histories = [history(each) for each in tensors]
     lock = threading.Lock()
     passes: dict[int, list[Any]] = {}
 
     def hook_of(position: int) -> Callable[[Any], None]:
         def hook(grad: Any) -> None:
-            from flambeau.gradients.backward import current_pass
-
             walk = current_pass()
             with lock:
                 seen = passes.setdefault(id(walk), [0, [None] * len(tensors)])
@@ -91,7 +91,4 @@ def register_multi_grad_hook(
 
         return hook
 
-    from flambeau.gradients.members import history
-
-    histories = [history(each) for each in tensors]
     return _Handles([register_hook(each, hook_of(n)) for n, each in enumerate(tensors)])

@@ -32,8 +32,6 @@ class WithoutParameters(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self))
 
-    __hash__ = object.__hash__
-
 
 class ExpTransform(WithoutParameters):
     """y = exp(x)."""
@@ -73,8 +71,6 @@ class PowerTransform(Transform):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PowerTransform) and bool((self.exponent == other.exponent).all())
-
-    __hash__ = object.__hash__
 
     def _call(self, x: Any) -> Any:
         return x.pow(self.exponent)
@@ -196,8 +192,6 @@ class AffineTransform(Transform):
             return False
         same_loc = bool(t.all(t.eq(*broadcast_all(self.loc, other.loc))))
         return same_loc and bool(t.all(t.eq(*broadcast_all(self.scale, other.scale))))
-
-    __hash__ = object.__hash__
 
     @property
     def sign(self) -> Any:

@@ -14,6 +14,7 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final
 
 from flambeau.base import dtypes
@@ -105,8 +106,6 @@ _ALLOWED: Final[dict[tuple[str, str], Any]] = {
 _NUMPY: Final = {
     ("numpy", "dtype"), ("numpy._core.multiarray", "scalar"), ("numpy.core.multiarray", "scalar"),
 }  # fmt: skip
-
-
 # Made besides where weights_only=False: plain values of the standard library.
 _PLAIN: Final = {
     ("argparse", "Namespace"), ("types", "SimpleNamespace"), ("collections", "deque"),
@@ -143,10 +142,7 @@ class _Unpickler(pickle.Unpickler):
         if found is not None:
             return found
         if (module, name) in _NUMPY:
-            import importlib
-
-            now = module.replace("numpy.core", "numpy._core")
-            return getattr(importlib.import_module(now), name)
+            return getattr(import_module(module.replace("numpy.core", "numpy._core")), name)
         found = safe_types.added(module, name)
         if found is None and not self._weights_only:
             found = self._whole_object(module, name)
@@ -163,9 +159,7 @@ class _Unpickler(pickle.Unpickler):
 
             return numpy.ndarray
         if (module, name) in _PLAIN:
-            import importlib
-
-            return getattr(importlib.import_module(module), name)
+            return getattr(import_module(module), name)
         return safe_types.module_class(module, name)
 
     def _refused(self, module: str, name: str) -> Exception:

@@ -232,6 +232,7 @@ def sparse_coo_tensor(
     value = values if isinstance(values, Tensor) else creation.tensor(values)
     index = index.to(dtypes.int64)
     value = value.to(dtype) if dtype is not None else value
+    value = value.to(device) if device is not None else value
     if index.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(index.shape)}")
     if index.shape[0] != 2 or value.ndim != 1:
@@ -247,25 +248,40 @@ def sparse_coo_tensor(
             "number of dimensions must be sparse_dim (2) + dense_dim (0), but got "
             f"{index.shape[1]} indices and {value.shape[0]} values"
         )
-    highest = [int(row.max().item()) + 1 if row.numel() else 0 for row in (index[0], index[1])]
-    if index.numel() and int(index.min().item()) < 0:
-        raise RuntimeError(f"found negative index {int(index.min().item())} for dim 0")
-    shape = tuple(highest if size is None else size)
-    for dim in (0, 1):
-        if highest[dim] > shape[dim]:
-            raise RuntimeError(
-                f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but found "
-                f"index {highest[dim] - 1}"
-            )
+    shape = _checked_size(index, size)
     if requires_grad:
         value = value.detach().requires_grad_()
     return SparseTensor(index, value, shape, bool(is_coalesced))
 
 
+def _checked_size(index: Tensor, size: Any) -> tuple[int, ...]:
+    """The matrix's size, by default as large as its indices ask for."""
+    if not index.numel():
+        return (0, 0) if size is None else tuple(size)
+    lowest, highest = t.amin(index, 1).tolist(), t.amax(index, 1).tolist()
+    needed = tuple(last + 1 for last in highest)
+    shape = needed if size is None else tuple(size)
+    for dim in (0, 1):
+        if lowest[dim] < 0:
+            raise RuntimeError(f"found negative index {lowest[dim]} for dim {dim}")
+        if needed[dim] > shape[dim]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but found "
+                f"index {needed[dim] - 1}"
+            )
+    return shape
+
+
 def to_sparse(self: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     """The elements of a matrix that are not 0, as a sparse one."""
     if self.ndim != 2 or sparse_dim not in (None, 2):
-        raise NotImplementedError("to_sparse: only matrices can be made sparse")
+        raise NotImplementedError(
+            helped(
+                "to_sparse: only matrices can be made sparse",
+                given=f"a tensor of {self.ndim} dims, sparse_dim={sparse_dim}",
+                expected="a matrix and sparse_dim=2",
+            )
+        )
     index = forms.nonzero(self.detach()).mT.contiguous()
     keys = index[0] * self.shape[1] + index[1]
     return SparseTensor(index, t.take(self, keys), self.shape, True)
@@ -297,5 +313,11 @@ spmm = mm
 def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
     """Sum of all elements; sums over a dim are refused, since their result is sparse in torch."""
     if dim is not None:
-        raise NotImplementedError("sparse.sum: sums over a dim are not supported, use to_dense()")
+        raise NotImplementedError(
+            helped(
+                "sparse.sum: sums over a dim are not supported",
+                given=f"dim={dim}",
+                fix="input.to_dense().sum(dim)",
+            )
+        )
     return (input if dtype is None else input.to(dtype)).sum()

@@ -92,3 +92,9 @@ def test_transforms_invert_and_their_determinants(make):
     assert torch.allclose(transform.inv(y), x)
     (slope,) = torch.autograd.grad(y.sum(), x)
     assert torch.allclose(transform.log_abs_det_jacobian(x, y), slope.abs().log())
+
+
+def test_transforms_that_can_be_equal_have_no_hash():
+    assert torch.distributions.ExpTransform() == torch.distributions.ExpTransform()
+    with pytest.raises(TypeError, match="unhashable type: 'ExpTransform'"):
+        hash(torch.distributions.ExpTransform())

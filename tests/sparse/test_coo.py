@@ -64,3 +64,16 @@ def test_text():
 def test_refusals(call, says):
     with pytest.raises(RuntimeError, match=says):
         call()
+
+
+def test_indices_below_zero_or_past_the_size_are_refused_by_their_dim():
+    with pytest.raises(RuntimeError, match="found negative index -2 for dim 1"):
+        torch.sparse_coo_tensor([[0], [-2]], [1.0])
+    with pytest.raises(RuntimeError, match="for dim 1, size is 2 but found index 3"):
+        torch.sparse_coo_tensor([[0], [3]], [1.0], (2, 2))
+    assert torch.sparse_coo_tensor(torch.zeros(2, 0), []).shape == (0, 0)
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises((AssertionError, RuntimeError), match="CUDA"):
+        matrix(device="cuda")

@@ -7,38 +7,39 @@ Not here  hooks of tensors (gradients.hooks)."""
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from typing import Any, Final
 
 from flambeau.tensor import Tensor
 from flambeau.utils.hooks import RemovableHandle
 
-
-class _Global:
-    """Hooks of every module."""
-
-    def __init__(self) -> None:
-        self.forward: OrderedDict[int, Any] = OrderedDict()
-        self.forward_pre: OrderedDict[int, Any] = OrderedDict()
+# Hooks of every module.
+GLOBAL_FORWARD: Final[OrderedDict[int, Any]] = OrderedDict()
+GLOBAL_FORWARD_PRE: Final[OrderedDict[int, Any]] = OrderedDict()
+_GLOBAL_ALWAYS_CALLED: Final[OrderedDict[int, Any]] = OrderedDict()
 
 
-GLOBAL: Final = _Global()
-GLOBAL_FORWARD: Final = GLOBAL.forward
-GLOBAL_FORWARD_PRE: Final = GLOBAL.forward_pre
+def _registered(table: Any, hook: Any, prepend: bool, *marks: tuple[Any, bool]) -> RemovableHandle:
+    """The handle of a hook put into a table; `marks` are tables of those it is to be noted in."""
+    handle = RemovableHandle(table, extra_dict=[marked for marked, _ in marks])
+    table[handle.id] = hook
+    for marked, is_wanted in marks:
+        if is_wanted:
+            marked[handle.id] = True
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
 
 
 def register_module_forward_hook(hook: Any, *, always_call: bool = False) -> RemovableHandle:
     """A forward hook of every module."""
-    handle = RemovableHandle(GLOBAL.forward)
-    GLOBAL.forward[handle.id] = hook
-    return handle
+    return _registered(GLOBAL_FORWARD, hook, False, (_GLOBAL_ALWAYS_CALLED, always_call))
 
 
 def register_module_forward_pre_hook(hook: Any) -> RemovableHandle:
     """A forward pre-hook of every module."""
-    handle = RemovableHandle(GLOBAL.forward_pre)
-    GLOBAL.forward_pre[handle.id] = hook
-    return handle
+    return _registered(GLOBAL_FORWARD_PRE, hook, False)
 
 
 def register_forward_hook(
@@ -46,57 +47,35 @@ def register_forward_hook(
     always_call: bool = False,
 ) -> RemovableHandle:  # fmt: skip
     """Call hook(module, inputs, output) after forward; what it returns replaces the output."""
-    handle = RemovableHandle(
-        self._forward_hooks,
-        extra_dict=[self._forward_hooks_with_kwargs, self._forward_hooks_always_called],
-    )
-    self._forward_hooks[handle.id] = hook
-    if with_kwargs:
-        self._forward_hooks_with_kwargs[handle.id] = True
-    if always_call:
-        self._forward_hooks_always_called[handle.id] = True
-    if prepend:
-        self._forward_hooks.move_to_end(handle.id, last=False)
-    return handle
+    return _registered(
+        self._forward_hooks, hook, prepend, (self._forward_hooks_with_kwargs, with_kwargs),
+        (self._forward_hooks_always_called, always_call),
+    )  # fmt: skip
 
 
 def register_forward_pre_hook(
     self: Any, hook: Any, *, prepend: bool = False, with_kwargs: bool = False
 ) -> RemovableHandle:
     """Call hook(module, inputs) before forward; what it returns replaces the inputs."""
-    handle = RemovableHandle(
-        self._forward_pre_hooks, extra_dict=self._forward_pre_hooks_with_kwargs
+    return _registered(
+        self._forward_pre_hooks, hook, prepend, (self._forward_pre_hooks_with_kwargs, with_kwargs)
     )
-    self._forward_pre_hooks[handle.id] = hook
-    if with_kwargs:
-        self._forward_pre_hooks_with_kwargs[handle.id] = True
-    if prepend:
-        self._forward_pre_hooks.move_to_end(handle.id, last=False)
-    return handle
 
 
 def register_full_backward_hook(self: Any, hook: Any, prepend: bool = False) -> RemovableHandle:
     """Call hook(module, grad_input, grad_output) when gradients of the inputs are known."""
-    handle = RemovableHandle(self._backward_hooks)
-    self._backward_hooks[handle.id] = hook
-    if prepend:
-        self._backward_hooks.move_to_end(handle.id, last=False)
-    return handle
+    return _registered(self._backward_hooks, hook, prepend)
 
 
 def register_full_backward_pre_hook(self: Any, hook: Any, prepend: bool = False) -> RemovableHandle:
     """Call hook(module, grad_output) before gradients flow through the module."""
-    handle = RemovableHandle(self._backward_pre_hooks)
-    self._backward_pre_hooks[handle.id] = hook
-    if prepend:
-        self._backward_pre_hooks.move_to_end(handle.id, last=False)
-    return handle
+    return _registered(self._backward_pre_hooks, hook, prepend)
 
 
 def call(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """forward with all hooks around it."""
     result: Any = None
-    done = False
+    called: set[int] = set()
     try:
         arguments, named = _before(module, arguments, named)
         watch = (
@@ -105,22 +84,22 @@ def call(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if watch is not None:
             arguments = watch.inputs(arguments)
         result = module.forward(*arguments, **named)
-        done = True
-        for number, hook in [*GLOBAL.forward.items(), *module._forward_hooks.items()]:
+        for number, hook in [*GLOBAL_FORWARD.items(), *module._forward_hooks.items()]:
+            called.add(number)
             result = _after(module, number, hook, arguments, named, result)
         return watch.outputs(result) if watch is not None else result
     except Exception:
-        if not done:
-            for number in list(module._forward_hooks_always_called):
-                hook = module._forward_hooks[number]
-                _after(module, number, hook, arguments, named, result)
+        always = {**_GLOBAL_ALWAYS_CALLED, **module._forward_hooks_always_called}
+        for number, hook in [*GLOBAL_FORWARD.items(), *module._forward_hooks.items()]:
+            if number in always and number not in called:
+                _after_an_error(module, number, hook, arguments, named, result)
         raise
 
 
 def _before(
     module: Any, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    for number, hook in [*GLOBAL.forward_pre.items(), *module._forward_pre_hooks.items()]:
+    for number, hook in [*GLOBAL_FORWARD_PRE.items(), *module._forward_pre_hooks.items()]:
         if number in module._forward_pre_hooks_with_kwargs:
             found = hook(module, arguments, named)
             if found is None:
@@ -146,6 +125,19 @@ def _after(module: Any, number: int, hook: Any, arguments: Any, named: Any, resu
     return result if found is None else found
 
 
+def _after_an_error(module: Any, number: int, hook: Any, *values: Any) -> None:
+    """A hook that is called though forward failed: what it raises does not hide that."""
+    try:
+        _after(module, number, hook, *values)
+    except Exception as error:
+        kind = "global module" if number in GLOBAL_FORWARD else "module"
+        warnings.warn(
+            f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced "
+            f"as another error was raised in forward: {error}",
+            stacklevel=4,
+        )
+
+
 class _BackwardWatch:
     """Identity functions around a forward that see the gradients on both sides."""
 
@@ -162,14 +154,8 @@ class _BackwardWatch:
             return arguments
 
         def finished(grads: tuple[Any, ...]) -> Any:
-            full = [None] * len(arguments)
-            for position, grad in zip(positions, grads, strict=True):
-                full[position] = grad
-            changed = tuple(full)
-            for hook in list(self.module._backward_hooks.values()):
-                found = hook(self.module, changed, self.grad_outputs)
-                if found is not None:
-                    changed = found if isinstance(found, tuple) else (found,)
+            full = _spread(grads, positions, len(arguments))
+            changed = _changed(self.module._backward_hooks, self.module, full, self.grad_outputs)
             return tuple(changed[p] for p in positions)
 
         watched = _identity(finished, [arguments[p] for p in positions])
@@ -187,14 +173,8 @@ class _BackwardWatch:
             return result
 
         def arrived(grads: tuple[Any, ...]) -> Any:
-            full: list[Any] = [None] * len(flat)
-            for position, grad in zip(positions, grads, strict=True):
-                full[position] = grad
-            changed = tuple(full)
-            for hook in list(self.module._backward_pre_hooks.values()):
-                found = hook(self.module, changed)
-                if found is not None:
-                    changed = found if isinstance(found, tuple) else (found,)
+            full = _spread(grads, positions, len(flat))
+            changed = _changed(self.module._backward_pre_hooks, self.module, full)
             self.grad_outputs = changed
             return tuple(changed[p] for p in positions)
 
@@ -202,6 +182,21 @@ class _BackwardWatch:
         for position, tensor in zip(positions, watched, strict=True):
             flat[position] = tensor
         return flat[0] if is_single else tuple(flat)
+
+
+def _spread(grads: tuple[Any, ...], positions: list[int], count: int) -> tuple[Any, ...]:
+    """Gradients at the places they are of, None elsewhere."""
+    found = dict(zip(positions, grads, strict=True))
+    return tuple(map(found.get, range(count)))
+
+
+def _changed(hooks: Any, module: Any, grads: tuple[Any, ...], *more: Any) -> tuple[Any, ...]:
+    """Gradients as a table of hooks, one after the other, leaves them."""
+    for hook in list(hooks.values()):
+        found = hook(module, grads, *more)
+        if found is not None:
+            grads = found if isinstance(found, tuple) else (found,)
+    return grads
 
 
 def _identity(see: Any, tensors: list[Any]) -> tuple[Any, ...]:

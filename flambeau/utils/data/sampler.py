@@ -103,7 +103,6 @@ class WeightedRandomSampler(Sampler[int]):
     def __init__(
         self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None
     ) -> None:
-
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(
                 f"num_samples should be a positive integer value, but got num_samples={num_samples}"
@@ -123,7 +122,6 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-
         drawn = multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
