@@ -23,10 +23,10 @@ LAYERS = (
     ("engine",),
     ("gradients",),
     ("tensor",),
-    ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "fft", "special", "amp", "io",
+    ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "special", "amp", "io",
      "cpu", "distributed", "distributions", "sparse", "backends", "cuda", "jit", "multiprocessing",
      "onnx"),
-    ("testing", "debug", "cli"),
+    ("debug", "cli"),
 )  # fmt: skip
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 
