@@ -7,6 +7,7 @@ Not here  planning (plan.py), when to flush (stream.py)."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from flambeau.base.counters import Counter, Counters
 from flambeau.base.errors import OutOfMemoryError
 from flambeau.devices.cpu import memory
 from flambeau.engine.segment import Record, Segment
@@ -32,15 +34,14 @@ KEY_BYTES: Final = 64
 MAX_VARIANTS: Final = 3
 
 
-class Statistics:
+class Statistics(Counters):
     """What all flushes of this process did."""
 
-    __slots__ = ("records", "segments_flushed", "segments_planned")
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self.records = 0
-        self.segments_flushed = 0
-        self.segments_planned = 0
+    segments_flushed = Counter()
+    records = Counter()
+    segments_planned = Counter()
 
 
 STATS: Final = Statistics()
@@ -63,6 +64,24 @@ def install(new_segment: Callable[[Any], Segment]) -> None:
     _new_segment = new_segment
 
 
+class Quick:
+    """Who runs segments of known plans more quickly than this file; nobody at first.
+
+    flush    runs a segment, says whether it has; else it left it as it was, or its run in `run`
+    learn    is told of a segment that Python ran whole
+    forget   when plans are no longer what they were
+    """
+
+    __slots__ = ("flush", "forget", "learn")
+
+    def __init__(self) -> None:
+        self.flush: Callable[[Segment], bool] = lambda segment: False
+        self.learn: Callable[[Segment, _Run], None] = lambda segment, run: None
+        self.forget: Callable[[], None] = lambda: None
+
+
+QUICK: Final = Quick()
+
 _references: Final = sys.getrefcount
 
 
@@ -80,6 +99,7 @@ def forget_plans() -> None:
     with LOCK:
         _PLANS.clear()
         _clock[1] = 0
+        QUICK.forget()
         template = sys.modules.get("flambeau.engine.planning.template")
         if template is not None:
             template.forget()
@@ -87,6 +107,8 @@ def forget_plans() -> None:
 
 def flush(segment: Segment, reason: str) -> None:
     """Run all records of a segment and hand its results to their storages."""
+    if QUICK.flush(segment):
+        return
     if sys.is_finalizing():
         _check_lock()
     with LOCK:
@@ -106,9 +128,15 @@ def flush(segment: Segment, reason: str) -> None:
                 if segment.run is None and segment.flushed == made.first:
                     segment.run = made
                 continue
+            if type(running) is tuple:
+                resumed = _Run.resumed(segment, reason, running)
+                if segment.run is running:
+                    segment.run = resumed
+                continue
             running.finish()
             if segment.run is running:
                 segment.run = None
+                QUICK.learn(segment, running)
         _let_go(segment)
 
 
@@ -168,11 +196,7 @@ class _Run:
     """One run of a plan over a segment's records [first, count), resumable."""
 
     def __init__(self, segment: Segment, reason: str, first: int, count: int) -> None:
-        self.segment = segment
-        self.reason = reason
-        self.first = first
-        self.count = count
-        self.records: list[Record] = segment.records[first:count]
+        self._begin(segment, reason, first, count)
         # Records first: what a thread adds meanwhile is more than they need, never less.
         touched = tuple(segment.touched)
         self.n_inputs = len(segment.inputs)
@@ -185,15 +209,38 @@ class _Run:
                 for storage in [fresh[number] for number in plan.stored_numbers]
                 if storage.block is None
             ]
-            self.arena = memory.allocate(plan.arena_bytes) if plan.arena_bytes else None
+            arena = memory.allocate(plan.arena_bytes) if plan.arena_bytes else None
         except memory.OutOfMemory as error:
             raise out_of_memory(error.n_bytes) from None
-        self._bind()
+        self.arena: Any = arena
+        self._bind(arena.address if arena is not None else 0)
         self.state = runner.take_state()
+
+    def _begin(self, segment: Segment, reason: str, first: int, count: int) -> None:
+        self.segment = segment
+        self.reason = reason
+        self.first = first
+        self.count = count
+        self.records: list[Record] = segment.records[first:count]
         self.entered = 0
         self.step = 0  # where kernels are timed: the next one
         self.is_committed = False
         self.seconds: list[float] = []  # of each kernel, where they are timed
+
+    @classmethod
+    def resumed(cls, segment: Segment, reason: str, left: tuple[Any, ...]) -> _Run:
+        """A run that native code began and left in the segment. Whoever makes one of the same
+        `left` goes on with the same state."""
+        count, plan, blocks, addresses, numbers, state = left
+        made = cls.__new__(cls)
+        made._begin(segment, reason, 0, count)
+        made.plan = plan
+        stored = [segment.fresh[number] for number in plan.stored_numbers]
+        made.blocks = list(zip(stored, blocks, strict=False))
+        made.arena = blocks  # what else the plan needs: kept until the end
+        made.addresses, made.numbers = array("q", addresses), array("q", numbers)
+        made.state = runner.shared_state(state)
+        return made
 
     def wanted(self) -> int:
         """Mask of the fresh storages that must be in memory afterwards: byte n is 1 for n."""
@@ -224,9 +271,9 @@ class _Run:
                 mask |= 1 << 8 * number
         return mask
 
-    def _bind(self) -> None:
+    def _bind(self, arena_address: int) -> None:
         segment, plan = self.segment, self.plan
-        addresses = [_ERROR_WORD_ADDRESS, self.arena.address if self.arena is not None else 0]
+        addresses = [_ERROR_WORD_ADDRESS, arena_address]
         for storage in segment.inputs[: self.n_inputs]:
             block = storage.block  # None: given back after its last use, for lack of memory
             addresses.append(0 if block is None else block.address)
@@ -274,9 +321,8 @@ class _Run:
         STATS.records += len(self.records)
         for observer in tuple(OBSERVERS):
             observer(self.reason, plan, self.records, self.seconds)
-        if _ERROR_WORD[0]:
-            _ERROR_WORD[0] = 0
-            raise IndexError("index out of range in self")
+        if ERROR_WORD[0]:
+            raise_index()
 
     def _forget_dead(self) -> None:
         """Where a segment is run record by record: give back what no later one reads."""
@@ -362,9 +408,8 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
         if len(variants.plans) >= MAX_VARIANTS:
             for plan in variants.plans:
                 wanted |= plan.stored
-    # The first plan brings what runs it.
-    global runner
-    from flambeau.devices.cpu import runner
+    if runner is None:
+        _bring_runner()
     from flambeau.engine.plan import SegmentFacts
     from flambeau.engine.plan_store import plan_for
 
@@ -393,6 +438,20 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
     return plan
 
 
+def _bring_runner() -> None:
+    """The first plan brings what runs it."""
+    global runner
+    from flambeau.devices.cpu import runner as found
+
+    if runner is None:
+        runner = found
+        # What is registered last comes first before a fork: this lock before those of the rooms
+        # below, in the order in which a flush takes them.
+        os.register_at_fork(
+            before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
+        )
+
+
 def _drop_oldest_plans() -> None:
     """Bring the plans below three quarters of their bounds."""
     for lookup, variants in sorted(_PLANS.items(), key=lambda item: item[1].used):
@@ -402,8 +461,14 @@ def _drop_oldest_plans() -> None:
             _clock[1] -= variants.n_bytes
 
 
-_ERROR_WORD: Final = array("q", [0])
-_ERROR_WORD_ADDRESS: Final = _ERROR_WORD.buffer_info()[0]
+ERROR_WORD: Final = array("q", [0])
+_ERROR_WORD_ADDRESS: Final = ERROR_WORD.buffer_info()[0]
+
+
+def raise_index() -> None:
+    """A kernel has met an index that is out of range."""
+    ERROR_WORD[0] = 0
+    raise IndexError("index out of range in self")
 
 
 def out_of_memory(n_bytes: int) -> OutOfMemoryError:

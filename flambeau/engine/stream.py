@@ -176,6 +176,11 @@ def _after_fork() -> None:
     run.LOCK.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+def _in_child() -> None:
+    run.QUICK.forget()  # the team and its scratch memory are gone
+    run.LOCK.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
 run.install(new_segment)
 external.install_recorder(record, run.flush)

@@ -373,6 +373,20 @@ def _getitem_method() -> Any:
     return _named_as(indexing.getitem, made) if made is not indexing.getitem else made
 
 
+def _item_method() -> Any:
+    from flambeau.tensor.native.reading import ways
+
+    made = ways.item(conversion.item)
+    return _named_as(conversion.item, made) if made is not conversion.item else made
+
+
+def _numpy_method() -> Any:
+    from flambeau.tensor.native.reading import ways
+
+    made = ways.numpy(conversion.numpy)
+    return _named_as(conversion.numpy, made) if made is not conversion.numpy else made
+
+
 def _takes_sizes(name: str) -> bool:
     """Whether the method takes ints one by one: its only sequence of sizes comes first."""
     operator = REGISTRY.get(name)
@@ -399,7 +413,7 @@ def _inplace_method(name: str) -> Callable[[], Any]:
 
 
 PLAIN: dict[str, Callable[..., Any]] = {
-    "item": conversion.item, "tolist": conversion.tolist, "numpy": conversion.numpy,
+    "tolist": conversion.tolist,
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
     "__contains__": _contains, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__rpow__": _rpow,
     "__array__": _array,
@@ -481,7 +495,10 @@ def install() -> None:
         size, stride, is_contiguous, contiguous, data_ptr, to, type_as,
     ):  # fmt: skip
         setattr(Tensor, function.__name__, function)
-    for name, make in (("reshape", _reshape_method), ("__getitem__", _getitem_method)):
+    for name, make in (
+        ("reshape", _reshape_method), ("__getitem__", _getitem_method),
+        ("item", _item_method), ("numpy", _numpy_method),
+    ):  # fmt: skip
         setattr(Tensor, name, LazyMethod(name, make))
     for name, function in PLAIN.items():
         setattr(Tensor, name, function)

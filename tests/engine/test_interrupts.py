@@ -394,6 +394,7 @@ def test_nothing_stays_behind() -> None:
     """After an error in planning the segment is kept; when its tensors go, so does it."""
     before = objects_alive()
     for _ in range(20):
+        forget()
         x = torch.ones(5) * 2
         segment = stream.current().segment
         original, run._plan_for = run._plan_for, _failing

@@ -16,9 +16,15 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from array import array
 from collections.abc import Iterator
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from flambeau.base.counters import Counter, Counters
+
+if TYPE_CHECKING:
+    Words = array[int]
 
 ALIGNMENT: Final = 64
 SLACK_BYTES: Final = 512
@@ -54,18 +60,21 @@ class OutOfMemory(MemoryError):  # noqa: N818 (users see torch's RuntimeError in
         self.n_bytes = n_bytes
 
 
-class Statistics:
+class Statistics(Counters):
     """Bytes asked for and not yet given back. Exact where there is a GIL: no thread switch and no
-    collection can come between reading and writing one of these attributes."""
+    collection can come between reading and writing one of the words.
 
-    __slots__ = ("allocations", "cached_bytes", "current_bytes", "mapped_bytes", "peak_bytes")
+    cached_bytes   in freed large blocks
+    mapped_bytes   asked of the operating system and not returned
+    """
 
-    def __init__(self) -> None:
-        self.allocations = 0
-        self.current_bytes = 0
-        self.peak_bytes = 0
-        self.cached_bytes = 0  # in freed large blocks
-        self.mapped_bytes = 0  # asked of the operating system and not returned
+    __slots__ = ()
+
+    allocations = Counter()
+    current_bytes = Counter()
+    peak_bytes = Counter()
+    cached_bytes = Counter()
+    mapped_bytes = Counter()
 
     def reset_peak(self) -> None:
         """Let the peak start again from what is in use now."""
@@ -73,6 +82,8 @@ class Statistics:
 
 
 STATS: Final = Statistics()
+_COUNTS: Final = STATS.words
+_ALLOCATIONS, _CURRENT, _PEAK, _CACHED, _MAPPED = range(5)
 
 
 class SizeClass:
@@ -98,10 +109,10 @@ class Block:
     _free: list[int]
 
     # The default argument outlives the module's globals, which go first at interpreter exit.
-    def __del__(self, statistics: Statistics = STATS) -> None:
+    def __del__(self, counts: Words = _COUNTS, current: int = _CURRENT) -> None:
         try:
             self._free.append(self.address)
-            statistics.current_bytes -= self.n_bytes
+            counts[current] -= self.n_bytes
         except AttributeError:
             pass  # an exception from a signal handler came before it was given memory
 
@@ -113,15 +124,15 @@ class LargeBlock(Block):
 
     _class: SizeClass
 
-    def __del__(self, statistics: Statistics = STATS) -> None:
+    def __del__(self, counts: Words = _COUNTS, current: int = _CURRENT) -> None:
         try:
             size_class = self._class
-            statistics.cached_bytes += size_class.capacity
+            counts[_CACHED] += size_class.capacity
             self._free.append(self.address)
-            statistics.current_bytes -= self.n_bytes
+            counts[current] -= self.n_bytes
             size_class.last_freed = next(_clock)
             limit = cache_limit()
-            if statistics.cached_bytes > limit:
+            if counts[_CACHED] > limit:
                 release_cached(limit - limit // 8)
         except (AttributeError, NameError, TypeError):
             pass  # as above; or at interpreter exit, when modules have lost their contents
@@ -143,26 +154,36 @@ def allocate(n_bytes: int) -> Block:
     block.address = address
     block.n_bytes = n_bytes
     block._free = free
-    statistics = STATS
-    statistics.allocations += 1
-    statistics.current_bytes = current = statistics.current_bytes + n_bytes
-    if current > statistics.peak_bytes:
-        statistics.peak_bytes = current
+    _count(n_bytes)
     return block
+
+
+def _count(n_bytes: int) -> None:
+    counts = _COUNTS
+    counts[_ALLOCATIONS] += 1
+    counts[_CURRENT] = current = counts[_CURRENT] + n_bytes
+    if current > counts[_PEAK]:
+        counts[_PEAK] = current
+
+
+def free_blocks(n_bytes: int) -> list[int] | None:
+    """Addresses of free blocks for `n_bytes`, the next one last; None for large ones, which more
+    belongs to than a list."""
+    return _class_of(n_bytes).free if n_bytes <= _LARGE_LIMIT else None
 
 
 def release_cached(keep_bytes: int = 0) -> None:
     """Give freed large blocks back to the operating system until `keep_bytes` are kept."""
     for size_class in sorted(_classes.copy().values(), key=lambda one: one.last_freed):
-        while STATS.cached_bytes > keep_bytes:
+        while _COUNTS[_CACHED] > keep_bytes:
             try:
                 address = size_class.free.pop(0) if size_class.capacity > _LARGE_LIMIT else None
             except IndexError:
                 break
             if address is None:
                 break
-            STATS.cached_bytes -= size_class.capacity
-            STATS.mapped_bytes -= size_class.capacity
+            _COUNTS[_CACHED] -= size_class.capacity
+            _COUNTS[_MAPPED] -= size_class.capacity
             _munmap(address, size_class.capacity + _GUARD_BYTES)
 
 
@@ -229,9 +250,7 @@ def _allocate_large(n_bytes: int) -> Block:
     block.n_bytes = n_bytes
     block._free = size_class.free
     block._class = size_class
-    STATS.allocations += 1
-    STATS.current_bytes = current = STATS.current_bytes + n_bytes
-    STATS.peak_bytes = max(STATS.peak_bytes, current)
+    _count(n_bytes)
     return block
 
 
@@ -240,7 +259,7 @@ def _reuse(size_class: SizeClass) -> int | None:
         address = size_class.free.pop()
     except IndexError:
         return None
-    STATS.cached_bytes -= size_class.capacity
+    _COUNTS[_CACHED] -= size_class.capacity
     return address
 
 
@@ -281,7 +300,7 @@ def _map(n_bytes: int) -> int | None:
     if start + n_mapped > end:
         _munmap(end, start + n_mapped - end)
     _madvise(aligned, n_bytes, _MADV_HUGEPAGE)
-    STATS.mapped_bytes += n_bytes
+    _COUNTS[_MAPPED] += n_bytes
     return aligned
 
 

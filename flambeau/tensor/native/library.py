@@ -14,9 +14,11 @@ from collections.abc import Callable, Sized
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
+from flambeau.base.config import Config
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
-from flambeau.engine import callsite, run, stream
+from flambeau.devices.cpu import memory
+from flambeau.engine import callsite, external, run, stream
 from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import LOCAL, Stream
@@ -36,6 +38,7 @@ from flambeau.gradients.recording.plan import (
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
 from flambeau.tensor.native import tables
+from flambeau.tensor.native.flush import known
 from flambeau.tensor.native.layout import UnknownLayoutError, check_build, offsets_of
 from flambeau.tensor.native.tables import (
     CACHE_BITS,
@@ -59,7 +62,9 @@ if TYPE_CHECKING:
 SWITCH: Final = "FLAMBEAU_NATIVE_RECORDER"
 _LATE: Final = "recorded while another thread flushed"
 _WORD: Final = (1 << 64) - 1
-_SLOTS_CALL, _SLOT_GET, _SLOT_MEMBERS = 50, 54, 72  # CPython's Py_tp_call, _descr_get, _members
+# CPython's Py_tp_call, _dealloc, _descr_get, _members.
+_SLOTS_CALL, _SLOT_DEALLOC, _SLOT_GET, _SLOT_MEMBERS = 50, 52, 54, 72
+_ONLY_NATIVE: Final = 1 << 7  # cannot be called
 _FLAGS: Final = 1 << 11 | 1 << 17  # a vectorcall; a method descriptor, bound without an object
 _SIGNED_SIZE, _READ_ONLY = 19, 1
 _FOLDERS: Final = ("tensor/native",)
@@ -74,6 +79,11 @@ _KINDS: Final = (
     "walk",
     "discover",
     "bind",
+    "flush",
+    "quick",
+    "item",
+    "numpy",
+    "free_block",
 )
 COMPILE_AFTER: Final = 1000  # records
 _FAILURES: Final = (
@@ -107,9 +117,11 @@ class Library:
         self.getitem = addresses["getitem"]
         self.inplace_unary = addresses["inplace_unary"]
         self.inplace_binary = addresses["inplace_binary"]
+        self.item, self.numpy = addresses["item"], addresses["numpy"]
         self.kind = self._callable_type(addresses["bind"])
-        self.walk = self._plain_callable(addresses["walk"])
-        self.discover = self._plain_callable(addresses["discover"])
+        self.walk = self.plain_callable(addresses["walk"])
+        self.discover = self.plain_callable(addresses["discover"])
+        known.install(self, addresses)
 
     def _words(self, count: int) -> Any:
         made = (ctypes.c_uint64 * count)()
@@ -133,6 +145,7 @@ class Library:
              "nothing": graph.NOTHING, "own": OWN, "unplaced": UNPLACED,
             "conformed": graph.conformed, "output": graph.Output, "leaf": graph.AccumulateGrad,
             "as_edges": "as_edges", "one": 1, "no_grad": NO_GRAD,
+            "external": external.External, "three": 3,
         }  # fmt: skip
         for name, value in values.items():
             self.table[TABLE[name] // 8] = self.keep(value)
@@ -151,7 +164,7 @@ class Library:
         self._code_words[start:end] = words
         return internal
 
-    def _plain_callable(self, function: int) -> Any:
+    def plain_callable(self, function: int) -> Any:
         """A callable that needs nothing but the table."""
         made = self.kind()
         self._kept.append(made)
@@ -192,25 +205,35 @@ class Library:
 
     def _callable_type(self, bind: int) -> type:
         """The type of native callables: functions that bind as methods without an object."""
-        n_bytes = 16 + 8 * len(CALLABLE)
-        members = (_Member * 4)(
-            _Member(b"__vectorcalloffset__", _SIGNED_SIZE, CALLABLE["vectorcall"], _READ_ONLY),
-            _Member(b"__dictoffset__", _SIGNED_SIZE, CALLABLE["dict"], _READ_ONLY),
-            _Member(b"__weaklistoffset__", _SIGNED_SIZE, CALLABLE["weak"], _READ_ONLY),
-        )
+        members = {
+            b"__vectorcalloffset__": CALLABLE["vectorcall"], b"__dictoffset__": CALLABLE["dict"],
+            b"__weaklistoffset__": CALLABLE["weak"],
+        }  # fmt: skip
         call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value
-        slots = (_Slot * 4)(
-            _Slot(_SLOTS_CALL, call), _Slot(_SLOT_GET, bind),
-            _Slot(_SLOT_MEMBERS, ctypes.addressof(members)),
-        )  # fmt: skip
-        spec = _Spec(b"flambeau.builtin_function", n_bytes, 0, _FLAGS, slots)
-        self._kept += [members, slots, spec]
-        make = ctypes.pythonapi.PyType_FromSpec
-        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
-        kind: Any = make(ctypes.addressof(spec))
+        slots = [(_SLOTS_CALL, call), (_SLOT_GET, bind)]
+        n_bytes = 16 + 8 * len(CALLABLE)
+        kind: Any = self._type(b"flambeau.builtin_function", n_bytes, _FLAGS, slots, members)
         kind.__repr__ = lambda self: f"<function {self.__qualname__}>"
         kind.__reduce__ = lambda self: self.__qualname__  # pickled, as functions are, by name
         return kind  # type: ignore[no-any-return]
+
+    def new_type(self, name: bytes, n_bytes: int, free: int, members: dict[bytes, int]) -> type:
+        """A type of objects that only native code makes, with words for attributes."""
+        return self._type(name, n_bytes, _ONLY_NATIVE, [(_SLOT_DEALLOC, free)], members)
+
+    def _type(
+        self, name: bytes, n_bytes: int, flags: int, given: list[Any], offsets: dict[bytes, int]
+    ) -> type:
+        members = (_Member * (len(offsets) + 1))(
+            *[_Member(key, _SIGNED_SIZE, at, _READ_ONLY) for key, at in offsets.items()]
+        )
+        all_slots = [*given, (_SLOT_MEMBERS, ctypes.addressof(members))]
+        slots = (_Slot * (len(all_slots) + 1))(*[_Slot(*each) for each in all_slots])
+        spec = _Spec(name, n_bytes, 0, flags, slots)
+        self._kept += [members, slots, spec]
+        make = ctypes.pythonapi.PyType_FromSpec
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
+        return make(ctypes.addressof(spec))  # type: ignore[no-any-return]
 
 
 class Ways:
@@ -420,17 +443,23 @@ def _offsets() -> dict[str, int]:
         **offsets_of(View, "_storage", "_layout", "_offset", "_place"),
         **offsets_of(Tensor, "_autograd", "_base"),
         **offsets_of(Layout, "memo"),
-        **offsets_of(Storage, "layout", "segment", "slot", "version", "external", "write_site"),
+        **offsets_of(
+            Storage, "layout", "segment", "slot", "version", "external", "write_site", "block"
+        ),
         **offsets_of(Place, "segment", "slot"),
         **offsets_of(
             Segment, "records", "fresh", "armed", "limit", "closed", "inputs", "touched", "offsets",
-            "views", "places",
+            "views", "places", "direct", "flushed", "last_uses", "run", "stream",
         ),
         **offsets_of(Stream, "segment", "grad_enabled", "inference", "site"),
         **offsets_of(Node, "edges", "layouts", "extras", "site", "sequence"),
         **offsets_of(OperatorNode, "plan", "attributes", "saved"),
         **offsets_of(PlanProgram, "program"),
         **offsets_of(graph.Output, "node"),
+        **offsets_of(Config, "fuse", "threads"),
+        **offsets_of(memory.Block, "address"),
+        **offsets_of(external.OutsideBlock, "address"),
+        **offsets_of(external.External, "owner", "references"),
     }  # fmt: skip
 
 

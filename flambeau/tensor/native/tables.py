@@ -27,7 +27,10 @@ CALLABLE: Final = words(
 TABLE: Final = words(
     "tensor storage place node local zero empty stream touch versions rebased version "
     "learn late thread current codes sites special sequence dtype creation dim index "
-    "nothing own unplaced conformed output leaf as_edges one no_grad"
+    "nothing own unplaced conformed output leaf as_edges one no_grad "
+    "flush segment observers timed denormals config cores acquire release plans block own_block "
+    "large_block outside_block allocate limit run_counts runner_counts memory_counts runner team "
+    "error slice raise_index external three array_type new_array set_base"
 )
 ENTRY: Final = words("left right value signature layout attributes layouts flags")
 ENTRY_BYTES: Final = 64

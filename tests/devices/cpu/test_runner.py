@@ -121,7 +121,7 @@ def test_resizing_leaves_no_thread_behind() -> None:
         CONFIG.threads = n_threads
         runner.run_single(multiply_add(), arguments, 64, 1)
         if n_threads > 1:
-            alive = ctypes.c_int32.from_address(team.address + team.text.ALIVE).value
+            alive = ctypes.c_int32.from_address(team.ADDRESS[0] + team.text.ALIVE).value
             assert alive == n_threads - 1
     assert list(data.words) == [len(counts)] * 64
 

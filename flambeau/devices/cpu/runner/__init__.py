@@ -13,9 +13,10 @@ import struct
 from array import array
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flambeau.base.config import CONFIG
+from flambeau.base.counters import Counter, Counters
 from flambeau.devices.cpu import features, jit, memory, team
 from flambeau.devices.cpu.runner.text import (
     CALLER_SCRATCH,
@@ -44,15 +45,17 @@ class RunResult(NamedTuple):
     threads_used: int
 
 
-class Statistics:
-    """What all runs of this process did."""
+class Statistics(Counters):
+    """What all runs of this process did.
 
-    __slots__ = ("kernels_launched", "runs", "threads_used")
+    threads_used   most threads that took part in one run
+    """
 
-    def __init__(self) -> None:
-        self.runs = 0
-        self.kernels_launched = 0
-        self.threads_used = 0  # most threads that took part in one run
+    __slots__ = ()
+
+    runs = Counter()
+    kernels_launched = Counter()
+    threads_used = Counter()
 
 
 STATS: Final = Statistics()
@@ -66,8 +69,21 @@ class RunState:
 
     def __init__(self) -> None:
         self.words: Words = array("q", bytes(8 * STATE_WORDS))
-        self.words[SLICE_CYCLES] = int(_SLICE_SECONDS * features.cycles_per_second())
+        self.words[SLICE_CYCLES] = slice_cycles()
         self.pointer = ctypes.c_void_p(self.words.buffer_info()[0])
+
+
+def slice_cycles() -> int:
+    """After how many cycles a run comes back for the interpreter to handle its signals."""
+    return int(_SLICE_SECONDS * features.cycles_per_second())
+
+
+def shared_state(words: bytearray) -> RunState:
+    """The state whose words these are: all made of the same ones are one state."""
+    made = RunState()
+    shared: Any = (ctypes.c_int64 * STATE_WORDS).from_buffer(words)
+    made.words, made.pointer = shared, ctypes.c_void_p(ctypes.addressof(shared))
+    return made
 
 
 # States not in use. A run takes one out: a signal handler that runs a program in the middle of
@@ -90,18 +106,28 @@ def give_state(state: RunState) -> None:
     _states.append(state)
 
 
+def threads_wanted() -> int:
+    """How many threads runs use, the caller included."""
+    return min(CONFIG.threads or features.usable_cores(), MAXIMUM_THREADS)
+
+
 _FIRST_INPUT: Final = 8 * PROGRAM
 _fill: Final = struct.Struct("=7q").pack_into  # PROGRAM .. FLUSH_DENORMALS
 _new_result: Final = tuple.__new__  # a third of the time of RunResult's own constructor
 
 
 @cache
-def _native() -> Callable[[ctypes.c_void_p], int]:
+def native_address() -> int:
+    """Where the native function lies: i64 run(state), as text.py says."""
     name, source = team.unique_name("runner", runner_text)
-    address = jit.compile_functions({name: source})[name]
+    return jit.compile_functions({name: source})[name]
+
+
+@cache
+def _native() -> Callable[[ctypes.c_void_p], int]:
     # CFUNCTYPE, not PYFUNCTYPE: the GIL is released during the call. One pointer, made once:
     # converting four integers would take longer than everything else here.
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(native_address())
 
 
 def run(
@@ -120,9 +146,7 @@ def run(
     if state is None:
         state = take_state()
     words = state.words
-    n_threads = CONFIG.threads or features.usable_cores()
-    if n_threads > MAXIMUM_THREADS:
-        n_threads = MAXIMUM_THREADS
+    n_threads = threads_wanted()
     scratch_bytes = program[2]
     scratch_address = 0
     if scratch_bytes:
@@ -131,7 +155,7 @@ def run(
         team.ensure_scratch(scratch_bytes, n_threads)
     _fill(
         words, _FIRST_INPUT, program.buffer_info()[0], addresses.buffer_info()[0],
-        numbers.buffer_info()[0], team.address, n_threads, scratch_address, flush_denormals,
+        numbers.buffer_info()[0], team.ADDRESS[0], n_threads, scratch_address, flush_denormals,
     )  # fmt: skip
     native = _native()
     while status := native(state.pointer):

@@ -12,6 +12,7 @@ import ctypes
 import hashlib
 import os
 import threading
+from array import array
 from collections.abc import Callable
 from functools import cache
 from typing import Final
@@ -24,7 +25,8 @@ _SPIN_SECONDS: Final = 30e-6
 
 _lock = threading.RLock()
 _team: memory.Block | None = None
-address = 0  # of the team's memory; 0 while there is no team
+# Of the team's memory; 0 while there is no team. Native code looks, too.
+ADDRESS: Final = array("q", [0])
 # Scratch of each worker by its number, and what was replaced by more. The latter is never freed:
 # a worker may be using it in another thread's run. Sizes double at least, so its sum is bounded.
 _scratch: dict[int, memory.Block] = {}
@@ -51,7 +53,7 @@ def _resize() -> tuple[Callable[[int, int, int], int], int]:
 
 def ensure(n_threads: int) -> int:
     """Bring the team to `n_threads`, the caller included; returns its address."""
-    global _team, address
+    global _team
     with _lock:
         if _team is None:
             team = memory.allocate(text.TEAM_BYTES)
@@ -68,8 +70,8 @@ def ensure(n_threads: int) -> int:
         ctypes.memmove(_team.address + text.ALLOWED, mask, text.ALLOWED_BYTES)
         resize, worker = _resize()
         resize(_team.address, n_threads, worker)
-        address = _team.address
-        return address
+        ADDRESS[0] = _team.address
+        return ADDRESS[0]
 
 
 def ensure_scratch(n_bytes: int, n_threads: int) -> None:
@@ -106,9 +108,9 @@ def _write(offset: int, value: int) -> None:
 
 def _forget() -> None:
     """In a forked child: the parent's workers are not here, so nothing looks at their memory."""
-    global _team, address, _scratch_bytes, _scratch_threads
+    global _team, _scratch_bytes, _scratch_threads
     _team = None
-    address = 0
+    ADDRESS[0] = 0
     _scratch.clear()
     _replaced.clear()
     _scratch_bytes = 0

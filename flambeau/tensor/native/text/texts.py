@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from flambeau.tensor.native.flush import parts_text
+from flambeau.tensor.native.flush import text as flush_text
+from flambeau.tensor.native.reading import text as reading_text
 from flambeau.tensor.native.text import (
     attach_text,
     general_text,
@@ -58,6 +61,11 @@ def text_of(kind: str, name: str, offsets: Mapping[str, int]) -> str:
             walk_text.walk_text(name, offsets),
         )),
         "discover": lambda name: declarations() + walk_text.discover_text(name, offsets),
+        "flush": lambda name: declarations() + flush_text.flush_text(name, offsets),
+        "quick": lambda name: declarations() + flush_text.caller_text(name),
+        "item": lambda name: declarations() + reading_text.item_text(name, offsets),
+        "numpy": lambda name: declarations() + reading_text.numpy_text(name, offsets),
+        "free_block": lambda name: declarations() + parts_text.free_text(name),
         "bind": lambda name: declarations() + inplace_text.bind_text(name),
     }  # fmt: skip
     return bodies[kind](name)
