@@ -57,6 +57,7 @@ class _Flush:
         self.index = w.place("index", "i64")
         self.taken = w.place("taken", "i64")
         self.made_place, self.held_place = w.owner("made"), w.owner("held")
+        self.flushed_place = w.owner("flushed")
         self.argument = w.place("argument", "ptr", 2)
         self.threads_place = w.place("threads", "i64")
 
@@ -162,6 +163,8 @@ class _Flush:
         )
         w.branch(fine, "numbered", "give_back")
         w.label("numbered")
+        flushed = w.call("PyLong_FromSsize_t", self.count)
+        w.store(w.needs(flushed, "give_back"), self.flushed_place)
 
     def run(self) -> None:
         """Close the segment, open the next, and run with the GIL released."""
@@ -199,11 +202,7 @@ class _Flush:
         w.local(
             f"i32 @hand_out(ptr %segment, ptr {self.plan}, ptr {self.blocks}, i64 {self.n_stored})"
         )
-        n = loop(w, "rest", self.index, self.n_rows, self.n_stored)
-        w.call("Py_DecRef", w.load(item(w, self.blocks, n)))
-        next_of(w, "rest", self.index)
-        flushed = w.call("PyLong_FromSsize_t", self.count)
-        replace(w, "%segment", o["Segment.flushed"], w.needs(flushed, "unlock_failed"))
+        replace(w, "%segment", o["Segment.flushed"], w.take(self.flushed_place))
         counts = w.load("%table", TABLE["run_counts"])
         _add(w, counts, 0, "1")
         _add(w, counts, 8, self.count)
@@ -218,6 +217,7 @@ class _Flush:
         w.branch(w.new(f"icmp ne i64 {now}, {self.count}"), "late")
         w.local("i32 @let_go(ptr %segment)")
         _release(w)
+        self._give_back_rest("rest")
         error = w.load(w.load("%table", TABLE["error"]), 0, "i64")
         w.branch(w.new(f"icmp ne i64 {error}, 0"), "outside", "done")
         w.label("done")
@@ -228,7 +228,16 @@ class _Flush:
         w.goto("failed")
         w.label("late")
         _release(w)
+        self._give_back_rest("late_rest")
         w.goto("left")
+
+    def _give_back_rest(self, name: str) -> None:
+        """The arena and the scratch memory. A block that Python made runs Python when it goes, and
+        with it perhaps a signal handler: all else is done by now."""
+        w = self.w
+        n = loop(w, name, self.index, self.n_rows, self.n_stored)
+        w.call("Py_DecRef", w.load(item(w, self.blocks, n)))
+        next_of(w, name, self.index)
 
 
 def _flush_text(name: str, o: Offsets) -> str:
@@ -246,9 +255,6 @@ def _flush_text(name: str, o: Offsets) -> str:
     )
     _release(w)
     w.goto("left")
-    w.label("unlock_failed")
-    _release(w)
-    w.goto("failed")
     w.label("give_back")
     n = loop(w, "taken", made.index, w.load(made.taken, 0, "i64"))
     w.call("Py_DecRef", w.load(item(w, made.blocks, n)))
@@ -279,7 +285,8 @@ def _add(w: Writer, counts: str, offset: int, more: str) -> None:
 
 
 def _running_text(o: Offsets) -> str:
-    """@hand_out(segment, plan, blocks, count): blocks to the storages they were taken for."""
+    """@hand_out(segment, plan, blocks, count): blocks to the storages they were taken for, which
+    have none."""
     w = Writer("define internal i32 @hand_out(ptr %segment, ptr %plan, ptr %blocks, i64 %count)")
     index = w.place("index", "i64")
     fresh, rows = w.load("%segment", o["Segment.fresh"]), w.load("%plan", PLAN["rows"])
