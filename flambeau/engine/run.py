@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.counters import Counter, Counters
@@ -24,6 +24,7 @@ from flambeau.engine.storage import Storage
 if TYPE_CHECKING:
     from flambeau.engine.plan import Plan
     from flambeau.engine.stream import Stream
+    from flambeau.engine.view import View
 
 LOCK: Final = threading.RLock()
 MAX_PLANS: Final = 4096
@@ -64,20 +65,30 @@ def install(new_segment: Callable[[Any], Segment]) -> None:
     _new_segment = new_segment
 
 
+def _slots(segment: Segment, views: Sequence[View]) -> list[int]:
+    found = []
+    for view in views:
+        place = view._place
+        found.append(place.slot if place.segment is segment else segment.touch(view))
+    return found
+
+
 class Quick:
-    """Who runs segments of known plans more quickly than this file; nobody at first.
+    """Who does what this room does more quickly; nobody at first.
 
     flush    runs a segment, says whether it has; else it left it as it was, or its run in `run`
     learn    is told of a segment that Python ran whole
     forget   when plans are no longer what they were
+    slots    the slots of views in a segment
     """
 
-    __slots__ = ("flush", "forget", "learn")
+    __slots__ = ("flush", "forget", "learn", "slots")
 
     def __init__(self) -> None:
         self.flush: Callable[[Segment], bool] = lambda segment: False
         self.learn: Callable[[Segment, _Run], None] = lambda segment, run: None
         self.forget: Callable[[], None] = lambda: None
+        self.slots: Callable[[Segment, Sequence[View]], list[int]] = _slots
 
 
 QUICK: Final = Quick()

@@ -151,10 +151,7 @@ def record(
         or signature.out_bytes > HEAVY_BYTES
     ):
         segment = stream.cut(signature)
-    slots = []
-    for view in views:
-        place = view._place
-        slots.append(place.slot if place.segment is segment else segment.touch(view))
+    slots = run.QUICK.slots(segment, views)
     made = []
     for layout in signature.fresh_outputs:
         storage = new_storage(layout)

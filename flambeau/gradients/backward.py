@@ -143,15 +143,19 @@ class Pass:
             order = self._discover(discover)
             targets = self.targets
             needed = None if targets is None else self._needed(order, targets)
-            if needed is not None:
-                self.members = needed | set(targets.by_node)  # type: ignore[union-attr]
+            ends_within = False  # at a node, whose cotangents Python captures
+            if targets is not None and needed is not None:
+                ends_within = not targets.by_node.keys().isdisjoint(self.members)
+                self.members = needed | set(targets.by_node)
+                if not ends_within:
+                    order = [each for each in order if each in needed or each.extras is not None]
             passes.append(self)
             for leaf in [each for each in self.arrived if each.__class__ is AccumulateGrad]:
                 if leaf not in self.waiting:
                     self._finish_leaf(leaf)
             order.reverse()
             while order:
-                if walk is not None and targets is None and not anomaly.is_enabled():
+                if walk is not None and not ends_within and not anomaly.is_enabled():
                     self._walk(walk, order, recorder)
                     if not order:
                         break

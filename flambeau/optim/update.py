@@ -13,6 +13,7 @@ from flambeau.engine import callsite, external, stream
 from flambeau.engine.signature import Signature
 from flambeau.gradients import saved
 from flambeau.tensor.binding import Binding, binding, new_table, remember
+from flambeau.tensor.native import library
 
 
 class ListUpdate:
@@ -60,9 +61,12 @@ class ListUpdate:
             external.write_at_once(current, signature, tensors, numbers, site, shared)
         else:
             stream.record(current, signature, tensors, numbers, site)
-        bump = saved.bump
-        for target in targets:
-            bump(target, site)
+        native = library.ready()
+        if native is not None:
+            native.bumps(tuple(targets), site, saved.bump)
+        else:
+            for target in targets:
+                saved.bump(target, site)
 
 
 UPDATES: dict[str, ListUpdate] = {}

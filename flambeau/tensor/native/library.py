@@ -83,6 +83,8 @@ _KINDS: Final = (
     "quick",
     "item",
     "numpy",
+    "slots",
+    "bumps",
     "free_block",
 )
 COMPILE_AFTER: Final = 1000  # records
@@ -121,6 +123,8 @@ class Library:
         self.kind = self._callable_type(addresses["bind"])
         self.walk = self.plain_callable(addresses["walk"])
         self.discover = self.plain_callable(addresses["discover"])
+        self.bumps = self.plain_callable(addresses["bumps"])
+        run.QUICK.slots = self.plain_callable(addresses["slots"])
         known.install(self, addresses)
 
     def _words(self, count: int) -> Any:

@@ -84,7 +84,7 @@ def inplace_text(name: str, o: Offsets, *, binary: bool) -> str:
     append_record(w, o, segment, records, None, "",
                   (record_place, key_place, numbers_place, site_place))  # fmt: skip
     settle(w, o, segment)
-    _bump(w, o, storage, site_place)
+    bump(w, o, storage, site_place)
     w.let_go()
     w.returns(f"ptr {w.held(target)}")
     w.label("failed")
@@ -108,7 +108,7 @@ def _fill_key(
         w.label("keyed_record")
 
 
-def _bump(w: Writer, o: Offsets, storage: str, site_place: str) -> None:
+def bump(w: Writer, o: Offsets, storage: str, site_place: str) -> None:
     """Count the write, as saved.bump."""
     version = w.call("PyLong_AsSsize_t", w.load(storage, o["Storage.version"]))
     counted = w.call("PyLong_FromSsize_t", w.new(f"add i64 {version}, 1"))

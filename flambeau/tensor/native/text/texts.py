@@ -15,6 +15,7 @@ from flambeau.tensor.native.text import (
     attach_text,
     general_text,
     inplace_text,
+    lists_text,
     record_text,
     view_text,
     walk_text,
@@ -65,6 +66,8 @@ def text_of(kind: str, name: str, offsets: Mapping[str, int]) -> str:
         "quick": lambda name: declarations() + flush_text.caller_text(name),
         "item": lambda name: declarations() + reading_text.item_text(name, offsets),
         "numpy": lambda name: declarations() + reading_text.numpy_text(name, offsets),
+        "slots": lambda name: helpers + lists_text.slots_text(name),
+        "bumps": lambda name: declarations() + lists_text.bumps_text(name, offsets),
         "free_block": lambda name: declarations() + parts_text.free_text(name),
         "bind": lambda name: declarations() + inplace_text.bind_text(name),
     }  # fmt: skip
