@@ -64,6 +64,8 @@ class KnownPlans:
     def learn(self, segment: Segment, running: Any) -> None:
         """Remember the plan of a segment that Python ran whole, if it runs often."""
         plan = running.plan
+        if plan.is_apart:  # it will be planned anew when it comes back
+            return
         if plan.runs < LEARN_AFTER or not plan.n_kernels or segment.last_uses is not None:
             return
         from flambeau.devices.cpu import runner

@@ -18,7 +18,7 @@ def plans():
     return run.QUICK.learn.__self__
 
 
-def repeated(make, count=4):
+def repeated(make, count=5):
     for _ in range(count):
         kept = make()
         stream.current().synchronize("a test")
@@ -29,7 +29,7 @@ def test_a_plan_that_ran_twice_is_known(plans):
     x = repeated(lambda: torch.ones(3), 1)
     repeated(lambda: x + 1, 1)
     assert not plans._places
-    repeated(lambda: x + 1, 1)
+    repeated(lambda: x + 1, 2)  # the first time may have been record by record
     assert len(plans._places) == 1
     run.forget_plans()
     assert not plans._places
@@ -39,7 +39,7 @@ def test_a_plan_that_ran_twice_is_known(plans):
 def test_more_plans_than_places(plans):
     for size in range(1, 40):
         x = torch.ones(size)
-        assert repeated(lambda x=x: x + 1, 3).tolist() == [2.0] * size
+        assert repeated(lambda x=x: x + 1, 4).tolist() == [2.0] * size
     known_before = len(plans._places)
     assert known_before >= 30
     assert len(plans._places) <= known._PLACES
@@ -49,7 +49,7 @@ def test_words_are_bounded(plans, monkeypatch):
     monkeypatch.setattr(known, "MAX_WORDS", 300)
     for size in range(1, 30):
         x = torch.ones(size)
-        assert repeated(lambda x=x: (x + 1) * 2, 3).tolist() == [4.0] * size
+        assert repeated(lambda x=x: (x + 1) * 2, 4).tolist() == [4.0] * size
         assert plans._n_words <= 300
 
 
