@@ -43,11 +43,12 @@ class Segment:
     flushed    records already run
     last_uses  fresh storage -> last record that touches it, where memory for all was lacking
     run        the run of the records from `flushed` on that has begun
+    weighed    inputs and fresh storages that were weighed so far, and their bytes
     """
 
     __slots__ = (
         "__weakref__", "armed", "closed", "direct", "flushed", "fresh", "inputs", "last_uses",
-        "limit", "offsets", "places", "records", "run", "stream", "touched", "views",
+        "limit", "offsets", "places", "records", "run", "stream", "touched", "views", "weighed",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, limit: int = FIRST_LOOK) -> None:
@@ -66,6 +67,7 @@ class Segment:
         self.flushed = 0
         self.last_uses: dict[int, int] | None = None
         self.run: Any = None
+        self.weighed = 0, 0, 0
 
     def touch(self, view: View) -> int:
         """The view's slot; given at first touch. Flushes another stream's work on its storage."""

@@ -72,7 +72,7 @@ class Stream:
             run.flush(segment, f"{MAX_RECORDS} records")
         elif signature is segment.armed:
             run.flush(segment, "the segment's first operator came again")
-        elif held_bytes(segment) > HELD_BYTES:
+        elif _may_hold(segment) > HELD_BYTES and held_bytes(segment) > HELD_BYTES:
             run.flush(segment, "memory that only the segment keeps alive")
         elif count >= segment.limit:
             segment.limit = count + FIRST_LOOK
@@ -98,6 +98,16 @@ class Stream:
         """Run everything this thread recorded."""
         if self.segment.records:
             run.flush(self.segment, reason)
+
+
+def _may_hold(segment: Segment) -> int:
+    """At least `held_bytes`: all it ever touched. Weighs what is new since the last look."""
+    inputs, fresh, total = segment.weighed
+    new = segment.inputs[inputs:], segment.fresh[fresh:]
+    for storages in new:
+        total += sum([storage.layout.span_bytes for storage in storages])
+    segment.weighed = inputs + len(new[0]), fresh + len(new[1]), total
+    return total
 
 
 def held_bytes(segment: Segment) -> int:

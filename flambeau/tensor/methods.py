@@ -21,6 +21,7 @@ from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
 from flambeau.tensor.late_methods import LATE
 from flambeau.tensor.native import callables, library
+from flambeau.tensor.native.reading import ways
 from flambeau.tensor.tensor import Size, Tensor
 
 
@@ -48,6 +49,7 @@ def _renew() -> None:
 
 _FOR_NOW: Final[list[LazyMethod]] = []
 library.when_made(_renew)
+_OWN: Any = Tensor  # whatever a derived class says
 
 
 def _shape(self: Tensor) -> Size:
@@ -193,7 +195,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 def _bool(self: Tensor) -> bool:
     count = self._layout.n_elements
     if count == 1:
-        return bool(conversion.item(self))
+        return bool(_OWN.item(self))
     if count == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     raise RuntimeError(
@@ -209,7 +211,7 @@ def _index(self: Tensor) -> int:
     layout = self._layout
     if layout.dtype.category > 1 or layout.n_elements != 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
-    return int(conversion.item(self))
+    return int(_OWN.item(self))
 
 
 def _len(self: Tensor) -> int:
@@ -242,7 +244,7 @@ def _rpow(self: Tensor, other: Any) -> Tensor:
 
 
 def _array(self: Tensor, wanted: Any = None, copy: Any = None) -> Any:
-    array = conversion.numpy(self)
+    array = _OWN.numpy(self)
     if wanted is not None and array.dtype != wanted:
         return array.astype(wanted)
     return array.copy() if copy else array
@@ -369,22 +371,14 @@ def _reshape_method() -> Any:
 def _getitem_method() -> Any:
     from flambeau.tensor import indexing
 
-    made = callables.getitem(bindings.binding("select"), indexing.getitem, indexing.FIRST)
-    return _named_as(indexing.getitem, made) if made is not indexing.getitem else made
+    getitem = indexing.getitem
+    return _named_as(
+        getitem, callables.getitem(bindings.binding("select"), getitem, indexing.FIRST)
+    )
 
 
-def _item_method() -> Any:
-    from flambeau.tensor.native.reading import ways
-
-    made = ways.item(conversion.item)
-    return _named_as(conversion.item, made) if made is not conversion.item else made
-
-
-def _numpy_method() -> Any:
-    from flambeau.tensor.native.reading import ways
-
-    made = ways.numpy(conversion.numpy)
-    return _named_as(conversion.numpy, made) if made is not conversion.numpy else made
+def _read_method(function: Callable[..., Any]) -> Callable[[], Any]:
+    return lambda: _named_as(function, ways.of(function))
 
 
 def _takes_sizes(name: str) -> bool:
@@ -417,9 +411,9 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
     "__contains__": _contains, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__rpow__": _rpow,
     "__array__": _array,
-    "__float__": lambda self: float(conversion.item(self)),
-    "__int__": lambda self: int(conversion.item(self)),
-    "__complex__": lambda self: complex(conversion.item(self)),
+    "__float__": lambda self: float(_OWN.item(self)),
+    "__int__": lambda self: int(_OWN.item(self)),
+    "__complex__": lambda self: complex(_OWN.item(self)),
     "dim": lambda self: self._layout.ndim,
     "ndimension": lambda self: self._layout.ndim,
     "numel": lambda self: self._layout.n_elements,
@@ -495,10 +489,9 @@ def install() -> None:
         size, stride, is_contiguous, contiguous, data_ptr, to, type_as,
     ):  # fmt: skip
         setattr(Tensor, function.__name__, function)
-    for name, make in (
-        ("reshape", _reshape_method), ("__getitem__", _getitem_method),
-        ("item", _item_method), ("numpy", _numpy_method),
-    ):  # fmt: skip
+    for read in (conversion.item, conversion.numpy):
+        setattr(Tensor, read.__name__, LazyMethod(read.__name__, _read_method(read)))
+    for name, make in (("reshape", _reshape_method), ("__getitem__", _getitem_method)):
         setattr(Tensor, name, LazyMethod(name, make))
     for name, function in PLAIN.items():
         setattr(Tensor, name, function)

@@ -453,7 +453,7 @@ def _offsets() -> dict[str, int]:
         **offsets_of(Place, "segment", "slot"),
         **offsets_of(
             Segment, "records", "fresh", "armed", "limit", "closed", "inputs", "touched", "offsets",
-            "views", "places", "direct", "flushed", "last_uses", "run", "stream",
+            "views", "places", "direct", "flushed", "last_uses", "run", "stream", "weighed",
         ),
         **offsets_of(Stream, "segment", "grad_enabled", "inference", "site"),
         **offsets_of(Node, "edges", "layouts", "extras", "site", "sequence"),

@@ -179,7 +179,7 @@ def install(library: Library, addresses: dict[str, int]) -> None:
         ),
         "own_block": memory.Block, "large_block": memory.LargeBlock,
         "outside_block": external.OutsideBlock, "allocate": _allocate, "limit": FIRST_LOOK,
-        "raise_index": run.raise_index,
+        "raise_index": run.raise_index, "weighed": (0, 0, 0),
     }  # fmt: skip
     for name, value in values.items():
         library.table[TABLE[name] // 8] = library.keep(value)

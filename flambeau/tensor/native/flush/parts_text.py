@@ -176,6 +176,7 @@ def segment_text(o: Offsets) -> str:
     for name, value in {
         "stream": "%stream", "limit": limit, "armed": NONE, "closed": FALSE, "direct": FALSE,
         "flushed": zero, "last_uses": NONE, "run": NONE,
+        "weighed": w.load("%table", TABLE["weighed"]),
     }.items():  # fmt: skip
         w.put(w.held(value), made, o[f"Segment.{name}"])
     w.returns(f"ptr {w.take(made_place)}")

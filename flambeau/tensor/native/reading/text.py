@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from flambeau.tensor.native.flush.parts_text import address_text
-from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, new_object, words
+from flambeau.tensor.native.reading.ways import ARRAY, KINDS, WRITABLE
+from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, new_object
 from flambeau.tensor.native.text.loops import item as word_of
 from flambeau.tensor.native.text.record_text import hand_over, tensor_text
 from flambeau.tensor.native.text.slots_text import replace
@@ -22,10 +23,6 @@ _READS: Final = {
     "uint8": ("i8", "zext i8 {} to i64"), "bool": ("i8", "zext i8 {} to i64"),
 }  # fmt: skip
 _SIZES: Final = (4, 8, 8, 4, 1, 1)
-KINDS: Final = {name: number for number, name in enumerate(_READS)}
-# What an array is made of: NumPy's dtype, dims, bytes of an element; behind that sizes, strides.
-ARRAY: Final = words("dtype ndim itemsize")
-WRITABLE: Final = 0x400  # NumPy's flag of arrays that can be written
 
 
 class _Reading:
@@ -109,7 +106,8 @@ def item_text(name: str, o: Offsets) -> str:
     w = reading.w
     kind = w.call("PyLong_AsSsize_t", reading.way)
     reading.run()
-    for number, (memory, widen) in enumerate(_READS.values()):
+    for name_of, number in KINDS.items():
+        memory, widen = _READS[name_of]
         w.branch(w.new(f"icmp eq i64 {kind}, {number}"), f"kind{number}", f"not{number}")
         w.label(f"kind{number}")
         n_bytes = w.new(f"mul i64 {reading.offset}, {_SIZES[number]}")
@@ -119,7 +117,7 @@ def item_text(name: str, o: Offsets) -> str:
             value = w.new(widen.format(value))
         if memory in ("float", "double"):
             made = w.call("PyFloat_FromDouble", value)
-        elif number == KINDS["bool"]:
+        elif name_of == "bool":
             made = w.call("PyBool_FromLong", value)
         else:
             made = w.call("PyLong_FromSsize_t", value)
@@ -139,7 +137,9 @@ def numpy_text(name: str, o: Offsets) -> str:
     base = w.load(reading.tensor, o["Tensor._base"])
     w.branch(w.same(base, NONE), "plain", "python")
     w.label("plain")
+    block_place = w.owner("block")
     reading.run()
+    w.store(w.held(reading.block), block_place)
     _share(w, o, reading.storage, reading.block)
     # Bytes begin where their type says; the words are eight bytes each.
     said = w.call("PyBytes_AsString", reading.way)
@@ -157,7 +157,7 @@ def numpy_text(name: str, o: Offsets) -> str:
     )
     w.needs(made, "failed")
     set_base = w.load("%table", TABLE["set_base"])
-    status = w.new(f"call i32 {set_base}(ptr {made}, ptr {w.held(reading.block)})")
+    status = w.new(f"call i32 {set_base}(ptr {made}, ptr {w.take(block_place)})")
     w.branch(w.new(f"icmp ne i32 {status}, 0"), "no_base")
     reading.done(made)
     w.label("no_base")

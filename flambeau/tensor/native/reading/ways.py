@@ -14,18 +14,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.devices import CPU
 from flambeau.tensor.native.library import Library, make_callable, ready
-from flambeau.tensor.native.reading.text import KINDS, WRITABLE
-from flambeau.tensor.native.tables import TABLE
+from flambeau.tensor.native.tables import TABLE, words
 from flambeau.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     Function = Callable[..., Any]
 
+# dtypes whose one element native code reads, by the number it knows them by.
+KINDS: Final = {
+    name: number
+    for number, name in enumerate(("float32", "float64", "int64", "int32", "uint8", "bool"))
+}
+# What an array is made of: NumPy's dtype, dims, bytes of an element; behind that sizes, strides.
+ARRAY: Final = words("dtype ndim itemsize")
+WRITABLE: Final = 0x400  # NumPy's flag of arrays that can be written
 # Keys of a layout's memo.
 ITEM: Final = "native item"
 NUMPY: Final = "native numpy"
 # NumPy's C interface: places of its table, which its binary interface keeps.
 _ARRAY_TYPE, _NEW_ARRAY, _SET_BASE = 2, 94, 282
+
+
+def of(function: Function) -> Function:
+    """The native form of conversion's item or numpy; the function itself where there is none."""
+    return {"item": item, "numpy": numpy}[function.__name__](function)
 
 
 class _Key:
@@ -78,7 +90,7 @@ def _made(native: Library, address: int, python: Function, key: str) -> Function
 
 
 def _array_words(layout: Any, element: Any) -> bytes:
-    """What native code makes an array of: text.ARRAY. The words lie in an object of bytes, and the
+    """What native code makes an array of: ARRAY. The words lie in an object of bytes, and the
     dtype, one of NumPy's own few, lives as long as NumPy."""
     strides = [stride * layout.itemsize for stride in layout.strides]
     words = [id(element), layout.ndim, layout.itemsize, *layout.shape, *strides]
