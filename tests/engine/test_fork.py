@@ -77,26 +77,22 @@ def test_after_use_and_with_work_pending() -> None:
 def test_both_sides_use_threads() -> None:
     with flambeau.debug.threads(3):
         x = torch.ones(6_000_000)
-        with flambeau.debug.counts() as seen:
-            assert (torch.exp(x * 0) + x).sum().item() == 12_000_000.0
-        assert seen.threads_used > 1
 
-        def job() -> None:
+        def helped() -> None:
+            """On a busy machine the work may be done before a worker wakes up: do it again."""
+            until = time.monotonic() + SECONDS
             with flambeau.debug.counts() as counted:
-                until = time.monotonic() + SECONDS
-                # Work this small may be done before the first worker of a new team wakes up.
                 while counted.threads_used < 2 and time.monotonic() < until:
                     assert (torch.exp(x * 0) + x).sum().item() == 12_000_000.0
             assert counted.threads_used > 1
 
-        children = [in_child(job) for _ in range(3)]
+        helped()
+        children = [in_child(helped) for _ in range(3)]
         for _ in range(5):
             assert (torch.exp(x * 0) + x).sum().item() == 12_000_000.0
         for child in children:
             finished(child)
-        with flambeau.debug.counts() as seen:
-            assert (torch.exp(x * 0) + x).sum().item() == 12_000_000.0
-        assert seen.threads_used > 1
+        helped()
 
 
 def test_fork_within_fork() -> None:

@@ -37,7 +37,7 @@ from flambeau.gradients.recording.plan import (
 )
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
-from flambeau.tensor.native import tables
+from flambeau.tensor.native import tables, types
 from flambeau.tensor.native.flush import known
 from flambeau.tensor.native.layout import UnknownLayoutError, check_build, offsets_of
 from flambeau.tensor.native.tables import (
@@ -62,11 +62,6 @@ if TYPE_CHECKING:
 SWITCH: Final = "FLAMBEAU_NATIVE_RECORDER"
 _LATE: Final = "recorded while another thread flushed"
 _WORD: Final = (1 << 64) - 1
-# CPython's Py_tp_call, _dealloc, _descr_get, _members.
-_SLOTS_CALL, _SLOT_DEALLOC, _SLOT_GET, _SLOT_MEMBERS = 50, 52, 54, 72
-_ONLY_NATIVE: Final = 1 << 7  # cannot be called
-_FLAGS: Final = 1 << 11 | 1 << 17  # a vectorcall; a method descriptor, bound without an object
-_SIGNED_SIZE, _READ_ONLY = 19, 1
 _FOLDERS: Final = ("tensor/native",)
 _KINDS: Final = (
     "unary",
@@ -214,30 +209,14 @@ class Library:
             b"__weaklistoffset__": CALLABLE["weak"],
         }  # fmt: skip
         call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value
-        slots = [(_SLOTS_CALL, call), (_SLOT_GET, bind)]
+        slots = {types.CALL: call, types.BIND: bind}
         n_bytes = 16 + 8 * len(CALLABLE)
-        kind: Any = self._type(b"flambeau.builtin_function", n_bytes, _FLAGS, slots, members)
+        kind: Any = types.new_type(
+            b"flambeau.builtin_function", n_bytes, types.CALLED, slots, members
+        )
         kind.__repr__ = lambda self: f"<function {self.__qualname__}>"
         kind.__reduce__ = lambda self: self.__qualname__  # pickled, as functions are, by name
         return kind  # type: ignore[no-any-return]
-
-    def new_type(self, name: bytes, n_bytes: int, free: int, members: dict[bytes, int]) -> type:
-        """A type of objects that only native code makes, with words for attributes."""
-        return self._type(name, n_bytes, _ONLY_NATIVE, [(_SLOT_DEALLOC, free)], members)
-
-    def _type(
-        self, name: bytes, n_bytes: int, flags: int, given: list[Any], offsets: dict[bytes, int]
-    ) -> type:
-        members = (_Member * (len(offsets) + 1))(
-            *[_Member(key, _SIGNED_SIZE, at, _READ_ONLY) for key, at in offsets.items()]
-        )
-        all_slots = [*given, (_SLOT_MEMBERS, ctypes.addressof(members))]
-        slots = (_Slot * (len(all_slots) + 1))(*[_Slot(*each) for each in all_slots])
-        spec = _Spec(name, n_bytes, 0, flags, slots)
-        self._kept += [members, slots, spec]
-        make = ctypes.pythonapi.PyType_FromSpec
-        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
-        return make(ctypes.addressof(spec))  # type: ignore[no-any-return]
 
 
 class Ways:
@@ -486,24 +465,6 @@ def _texts(offsets: dict[str, int]) -> dict[str, tuple[str, jit.LateText]]:
 
     names = {kind: f"recorder_{kind}_{mark}" for kind in _KINDS}
     return {kind: (name, late(kind, name)) for kind, name in names.items()}
-
-
-class _Member(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p), ("kind", ctypes.c_int), ("offset", ctypes.c_ssize_t),
-        ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
-    )  # fmt: skip
-
-
-class _Slot(ctypes.Structure):
-    _fields_ = (("slot", ctypes.c_int), ("value", ctypes.c_void_p))
-
-
-class _Spec(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p), ("n_bytes", ctypes.c_int), ("item_bytes", ctypes.c_int),
-        ("flags", ctypes.c_uint), ("slots", ctypes.POINTER(_Slot)),
-    )  # fmt: skip
 
 
 __all__ = [

@@ -13,6 +13,7 @@ from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import memory
 from flambeau.engine import external, run
 from flambeau.engine.segment import FIRST_LOOK, Segment
+from flambeau.tensor.native import types
 from flambeau.tensor.native.flush.words import (
     BLOCK,
     BLOCK_BYTES,
@@ -170,13 +171,15 @@ def install(library: Library, addresses: dict[str, int]) -> None:
     """Let native code run segments of known plans."""
     known = KnownPlans(library)
     lock: Any = run.LOCK
+    block = types.new_type(
+        b"flambeau.Block", BLOCK_BYTES, types.MADE_NATIVELY,
+        {types.FREE: addresses["free_block"]},
+        {b"address": BLOCK["address"], b"n_bytes": BLOCK["n_bytes"]},
+    )  # fmt: skip
     values: dict[str, Any] = {
         "segment": Segment, "observers": run.OBSERVERS, "timed": run.TIMED,
         "denormals": run.FLUSH_DENORMALS, "config": CONFIG, "acquire": lock.acquire,
-        "release": lock.release, "block": library.new_type(
-            b"flambeau.Block", BLOCK_BYTES, addresses["free_block"],
-            {b"address": BLOCK["address"], b"n_bytes": BLOCK["n_bytes"]},
-        ),
+        "release": lock.release, "block": block,
         "own_block": memory.Block, "large_block": memory.LargeBlock,
         "outside_block": external.OutsideBlock, "allocate": _allocate, "limit": FIRST_LOOK,
         "raise_index": run.raise_index, "weighed": (0, 0, 0),

@@ -1,0 +1,53 @@
+"""Python types whose objects native code makes, from CPython's own description of a type.
+
+Keeps     what a type is made of lives as long as the process.
+Touches   ctypes.
+Not here  what the objects are for (library.py: callables, flush/known.py: blocks)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any, Final
+
+# CPython's numbers of slots: Py_tp_call, Py_tp_dealloc, Py_tp_descr_get, Py_tp_members.
+CALL, FREE, BIND, _MEMBERS = 50, 52, 54, 72
+# Flags: a vectorcall and a method descriptor, bound without an object; a type that is not called.
+CALLED: Final = 1 << 11 | 1 << 17
+MADE_NATIVELY: Final = 1 << 7
+_SIGNED_SIZE, _READ_ONLY = 19, 1
+_KEPT: Final[list[Any]] = []
+
+
+class _Member(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("kind", ctypes.c_int), ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (("slot", ctypes.c_int), ("value", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("n_bytes", ctypes.c_int), ("item_bytes", ctypes.c_int),
+        ("flags", ctypes.c_uint), ("slots", ctypes.POINTER(_Slot)),
+    )  # fmt: skip
+
+
+def new_type(
+    name: bytes, n_bytes: int, flags: int, slots: Mapping[int, Any], members: Mapping[bytes, int]
+) -> type:
+    """A type of objects of so many bytes: functions in slots, words at offsets as attributes."""
+    described = (_Member * (len(members) + 1))(
+        *[_Member(key, _SIGNED_SIZE, offset, _READ_ONLY) for key, offset in members.items()]
+    )
+    filled = {**slots, _MEMBERS: ctypes.addressof(described)}
+    listed = (_Slot * (len(filled) + 1))(*[_Slot(*each) for each in filled.items()])
+    spec = _Spec(name, n_bytes, 0, flags, listed)
+    _KEPT.extend((described, listed, spec))
+    make = ctypes.pythonapi.PyType_FromSpec
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
+    return make(ctypes.addressof(spec))  # type: ignore[no-any-return]
