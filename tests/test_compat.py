@@ -1,6 +1,5 @@
 """flambeau/compat.toml says of every public torch name what the code bears out."""
 
-import importlib
 import json
 import tomllib
 from pathlib import Path
@@ -8,25 +7,11 @@ from pathlib import Path
 import pytest
 
 import flambeau as torch
+from tests.recorded.record_compat import served
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = tomllib.loads((ROOT / "flambeau" / "compat.toml").read_text(encoding="utf-8"))
 NAMES = json.loads((ROOT / "tests/recorded/torch_names.json").read_text(encoding="utf-8"))["names"]
-
-
-def served(owner):
-    """flambeau's module or class behind torch's `owner`, or None."""
-    found = importlib.import_module("flambeau")
-    parts = owner.split(".")[1:]
-    for depth, part in enumerate(parts, 1):
-        following = getattr(found, part, None)
-        if following is None:
-            try:
-                following = importlib.import_module(".".join(["flambeau", *parts[:depth]]))
-            except ImportError:
-                return None
-        found = following
-    return found
 
 
 def test_every_room_is_there():

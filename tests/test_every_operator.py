@@ -5,10 +5,11 @@ Values, gradients and second derivatives were recorded from torch 2.13 in float6
 1e-8 of the largest element is plenty: a wrong formula is off by far more."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from operator_cases_support import arguments, cases, complex_cases, flat, weights
+from operator_cases_support import arguments, cases, complex_cases, flat, tensor_of, weights
 
 import flambeau as torch
 from flambeau.ops import REGISTRY
@@ -22,17 +23,7 @@ CASES = {
     key: (operator, case) for key, operator, case in (*cases(), *complex_cases()) if key in ANSWERS
 }
 TOLERANCE = 1e-8
-
-
-def make(values, drawn):
-    element = {
-        "boolean": torch.bool, "real": torch.float64, "constant": torch.float64,
-        "complex": torch.complex128,
-    }  # fmt: skip
-    made = torch.tensor(values, dtype=element.get(drawn.kind, torch.int64)).reshape(drawn.shape)
-    if drawn.is_transposed:
-        made = made.t().contiguous().t()
-    return made.requires_grad_() if drawn.kind in ("real", "complex") else made
+make = partial(tensor_of, torch)
 
 
 def as_reals(tensor):

@@ -88,3 +88,15 @@ def flat(values):
     """Tensors that take gradients among arguments, lists opened."""
     opened = [each for value in values for each in (value if isinstance(value, list) else [value])]
     return [each for each in opened if getattr(each, "requires_grad", False)]
+
+
+def tensor_of(torch, values, drawn):
+    """Values as a tensor of either library."""
+    element = {
+        "boolean": torch.bool, "real": torch.float64, "constant": torch.float64,
+        "complex": torch.complex128,
+    }  # fmt: skip
+    tensor = torch.tensor(values, dtype=element.get(drawn.kind, torch.int64)).reshape(drawn.shape)
+    if drawn.is_transposed:
+        tensor = tensor.t().contiguous().t()
+    return tensor.requires_grad_() if drawn.kind in ("real", "complex") else tensor

@@ -6,6 +6,7 @@ Run it with an interpreter that has torch 2.13:  python tests/recorded/record_op
 import json
 import math
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,9 +16,18 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "ops")]
 
 import window_references  # noqa: E402
-from operator_cases_support import arguments, cases, complex_cases, flat, weights  # noqa: E402
+from operator_cases_support import (  # noqa: E402
+    arguments,
+    cases,
+    complex_cases,
+    flat,
+    tensor_of,
+    weights,
+)
 
 from flambeau.base.dtypes import dtype as Dtype  # noqa: E402
+
+make = partial(tensor_of, torch)
 
 
 def torch_dtype(given):
@@ -132,17 +142,6 @@ def reference(name):
     if name.endswith("_of") or name in ("detach",):
         return None
     return REFERENCES.get(name) or getattr(torch, name, None) or getattr(F, name, None)
-
-
-def make(values, drawn):
-    element = {
-        "boolean": torch.bool, "real": torch.float64, "constant": torch.float64,
-        "complex": torch.complex128,
-    }  # fmt: skip
-    made = torch.tensor(values, dtype=element.get(drawn.kind, torch.int64)).reshape(drawn.shape)
-    if drawn.is_transposed:
-        made = made.t().contiguous().t()
-    return made.requires_grad_() if drawn.kind in ("real", "complex") else made
 
 
 def as_reals(tensor):

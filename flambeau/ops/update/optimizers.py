@@ -32,6 +32,23 @@ class Update(Operator):
         """The direction to go down, or up with maximize."""
         return self.each(b, lambda k, g: k.neg(g), gradient) if maximize else gradient
 
+    def squared(self, b: Any, average: Any, gradient: Any, kept: Any, added: Any) -> Any:
+        """kept * average + added * gradient^2, as average.mul(kept).addcmul(gradient, gradient)."""
+        average = self.each(b, lambda k, v, f: k.mul(v, f), average, kept)
+        return self.each(b, lambda k, v, g, f: k.fma(k.mul(f, g), g, v), average, gradient, added)
+
+    def rooted(self, b: Any, value: Any, eps: Any) -> Any:
+        """sqrt(value) + eps."""
+        root = self.each(b, lambda k, v: k.sqrt(v), value)
+        return self.each(b, lambda k, r, e: k.add(r, e), root, eps)
+
+    def stepped(self, b: Any, parameter: Any, direction: Any, root: Any, size: Any) -> Any:
+        """parameter - size * direction / root, as parameter.addcdiv(direction, root)."""
+        return self.each(
+            b, lambda k, p, d, r, s: k.sub(p, k.div(k.mul(s, d), r)),
+            parameter, direction, root, size,
+        )  # fmt: skip
+
 
 @operator("sgd_update", function=False)
 class SgdUpdate(Update):
@@ -129,11 +146,7 @@ class AdamUpdate(Update):
                 parameter = self.each(b, lambda k, p, f: k.mul(p, f), parameter, keep)
             gradient = self.decayed(b, gradient, parameter, weight_decay)
             mean = self.lerped(b, exp_avgs[position], gradient, one_minus_beta1)
-            square = self.each(b, lambda k, v, f: k.mul(v, f), exp_avg_sqs[position], beta2)
-            square = self.each(
-                b, lambda k, v, g, f: k.fma(k.mul(f, g), g, v),
-                square, gradient, one_minus_beta2,
-            )  # fmt: skip
+            square = self.squared(b, exp_avg_sqs[position], gradient, beta2, one_minus_beta2)
             largest = square
             if max_exp_avg_sqs:
                 largest = self.each(
@@ -143,12 +156,7 @@ class AdamUpdate(Update):
             root = self.each(b, lambda k, v: k.sqrt(v), largest)
             root = self.each(b, lambda k, r, c: k.div(r, c), root, root_correction)
             root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
-            results[0].append(
-                self.each(
-                    b, lambda k, p, m, r, s: k.sub(p, k.div(k.mul(s, m), r)),
-                    parameter, mean, root, step_size,
-                )
-            )  # fmt: skip
+            results[0].append(self.stepped(b, parameter, mean, root, step_size))
             results[1].append(mean)
             results[2].append(square)
         return results
@@ -198,11 +206,7 @@ class RmspropUpdate(Update):
         for position, parameter in enumerate(parameters):
             gradient = self.signed(b, gradients[position], maximize)
             gradient = self.decayed(b, gradient, parameter, weight_decay)
-            square = self.each(b, lambda k, v, f: k.mul(v, f), square_avgs[position], alpha)
-            square = self.each(
-                b, lambda k, v, g, f: k.fma(k.mul(f, g), g, v),
-                square, gradient, one_minus_alpha,
-            )  # fmt: skip
+            square = self.squared(b, square_avgs[position], gradient, alpha, one_minus_alpha)
             spread = square
             if grad_avgs:
                 mean = self.each(
@@ -211,8 +215,7 @@ class RmspropUpdate(Update):
                 )  # fmt: skip
                 results[2].append(mean)
                 spread = self.each(b, lambda k, v, m: k.fma(k.neg(m), m, v), square, mean)
-            root = self.each(b, lambda k, v: k.sqrt(v), spread)
-            root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
+            root = self.rooted(b, spread, eps)
             if momentum_buffers:
                 held = self.each(
                     b, lambda k, h, m: k.mul(h, m), momentum_buffers[position], momentum
@@ -221,10 +224,7 @@ class RmspropUpdate(Update):
                 results[3].append(held)
                 new = self.each(b, lambda k, p, h, r: k.fma(h, k.neg(r), p), parameter, held, lr)
             else:
-                new = self.each(
-                    b, lambda k, p, g, r, f: k.sub(p, k.div(k.mul(f, g), r)),
-                    parameter, gradient, root, lr,
-                )  # fmt: skip
+                new = self.stepped(b, parameter, gradient, root, lr)
             results[0].append(new)
             results[1].append(square)
         return results
@@ -258,12 +258,7 @@ class AdagradUpdate(Update):
             gradient = self.signed(b, gradients[position], maximize)
             gradient = self.decayed(b, gradient, parameter, weight_decay)
             total = self.each(b, lambda k, s, g: k.fma(g, g, s), state_sums[position], gradient)
-            root = self.each(b, lambda k, s: k.sqrt(s), total)
-            root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
-            new = self.each(
-                b, lambda k, p, g, r, f: k.sub(p, k.div(k.mul(f, g), r)),
-                parameter, gradient, root, step_size,
-            )  # fmt: skip
-            results[0].append(new)
+            root = self.rooted(b, total, eps)
+            results[0].append(self.stepped(b, parameter, gradient, root, step_size))
             results[1].append(total)
         return results
