@@ -70,8 +70,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "argsort", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "cartesian_prod",
         "column_stack", "combinations", "diag", "diag_embed", "diagflat", "diff", "dsplit",
         "dstack", "fliplr", "flipud", "hsplit", "inner", "isin", "kron", "msort",
-        "repeat_interleave", "rot90", "take_along_dim", "tensordot", "trace", "trapezoid",
-        "tril_indices", "triu_indices", "vsplit",
+        "layer_norm", "repeat_interleave", "rot90", "take_along_dim", "tensordot", "trace",
+        "trapezoid", "tril_indices", "triu_indices", "vsplit",
     ),
     "flambeau.tensor.public.counting": (
         "bincount", "bucketize", "dist", "histc", "histogram", "searchsorted",

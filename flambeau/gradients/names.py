@@ -14,7 +14,7 @@ _STEMS: Final = {
     "linear": "Addmm", "true_divide": "Div", "divide": "Div", "multiply": "Mul",
     "subtract": "Sub", "absolute": "Abs", "negative": "Neg", "contiguous": "Clone",
     "getitem": "Index", "index_get": "Index", "setitem": "IndexPut", "cross_entropy": "NllLoss",
-    "layer_norm": "NativeLayerNorm", "batch_norm": "NativeBatchNorm", "to": "ToCopy",
+    "layer_norm_rows": "NativeLayerNorm", "batch_norm": "NativeBatchNorm", "to": "ToCopy",
     "group_norm": "NativeGroupNorm", "dropout": "Mul", "log_softmax": "LogSoftmax",
     "conv1d": "Convolution", "conv2d": "Convolution", "conv3d": "Convolution",
     "reshape": "View", "flatten": "View", "broadcast_to": "Expand", "t": "T", "convert": "ToCopy",

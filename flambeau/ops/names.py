@@ -86,7 +86,7 @@ FILES: Final = _table({
         "binary_cross_entropy_with_logits dropout_mask"
     ),
     "rows.normalization": (
-        "layer_norm layer_norm_backward rms_norm rms_norm_backward batch_norm_train "
+        "layer_norm_rows layer_norm_backward rms_norm rms_norm_backward batch_norm_train "
         "batch_norm_backward batch_norm_eval"
     ),
     "rows.softmax": "softmax log_softmax softmax_backward log_softmax_backward",
@@ -186,7 +186,7 @@ INTERNAL: Final = frozenset((
     "largest_of_windows_backward lstm_steps lstm_steps_backward max_dim min_dim "
     "value_selecting_backward vector_norm prod_dims attention attention_backward nll_loss "
     "nll_loss_backward cross_entropy cross_entropy_backward mse_loss l1_loss "
-    "smooth_l1_loss huber_loss kl_div binary_cross_entropy dropout_mask "
+    "smooth_l1_loss huber_loss kl_div binary_cross_entropy dropout_mask layer_norm_rows "
     "layer_norm_backward rms_norm_backward batch_norm_train batch_norm_backward "
     "batch_norm_eval softmax_backward log_softmax_backward sgd_update adam_update "
     "rmsprop_update adagrad_update slice_backward select_backward diagonal_backward "
@@ -248,7 +248,6 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
     "var_mean": (),
     "std_mean": (),
     "binary_cross_entropy_with_logits": (),
-    "layer_norm": (),
     "rms_norm": (),
     "real": (),
     "imag": (),

@@ -65,6 +65,14 @@ def batch_norm_train(x, w, b, eps):
     return out, x.mean(dims), x.var(dims), centre, centre * 0, scale
 
 
+def layer_norm(x, shape, w, b, eps):
+    out = F.layer_norm(x, shape, w, b, eps)
+    x = x.detach() if x.dtype is torch.float64 else x.detach().float()
+    dims = list(range(-len(shape), 0))
+    centre, scale = x.mean(dims, True), (x.var(dims, False, keepdim=True) + eps).rsqrt()
+    return out, centre, centre * 0, scale
+
+
 def sliced(x, dim, start, end, step):
     return x[(slice(None),) * (dim % x.dim()) + (slice(start, end, step),)]
 
@@ -118,6 +126,7 @@ REFERENCES = {
     "softmax": torch.softmax,
     "batch_norm_eval": lambda x, m, v, w, b, e: F.batch_norm(x, m, v, w, b, False, 0.1, e),
     "batch_norm_train": batch_norm_train,
+    "layer_norm_rows": layer_norm,
     "attention": attention,
     "threshold_backward": lambda g, x, t: torch.where(x <= t, 0, g),
     "slice_backward": aten.slice_backward,

@@ -34,9 +34,9 @@ from flambeau.codegen.nest_text.stores import (
     store_whole,
 )
 
-# Bytes of a tile's accumulators. Rows of a tile shorter than a page halve the bandwidth: the
-# prefetcher starts anew at every page.
-TILE_BYTES: Final = 4096
+# Bytes of a tile's accumulators, of two reductions say. Rows of a tile shorter than a page halve
+# the bandwidth: the prefetcher starts anew at every page.
+TILE_BYTES: Final = 8192
 
 
 class ColumnsText:

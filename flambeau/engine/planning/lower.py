@@ -23,6 +23,7 @@ from flambeau.engine.planning.values import (
     collapses,
     expanded_strides,
     halves,
+    reduction_order,
 )
 from flambeau.engine.statement import (
     Loop,
@@ -178,9 +179,9 @@ class Lowering(Views):
             self._trivial_reduction(kind, value, out)
         elif value.dtype.is_complex:
             for part, target in zip(self.parts(value), halves(out), strict=True):
-                self._reduce_into(kind, part, axes, target)
+                self._reduce_into(kind, lambda k, x: x, [part], axes, target)
         else:
-            self._reduce_into(kind, value, axes, out)
+            self._reduce_into(kind, lambda k, x: x, [value], axes, out)
         return self.reshape(out, result)
 
     def _folded(self, value: Value, axes: set[int], kept: tuple[int, ...]) -> Value:
@@ -213,53 +214,56 @@ class Lowering(Views):
         }
         self.write(out, self.map(formulas.get(kind, lambda k, x: x), value))
 
-    def _reduce_into(self, kind: str, value: Value, axes: set[int], out: Value) -> None:
-        value = self.memory(value)
-        last = max(axes) == value.ndim - 1
-        first_reduced = min(axes)
-        outer = [d for d in range(value.ndim) if d not in axes and (last or d < first_reduced)]
-        reduced = sorted(axes)
-        inner = [d for d in range(value.ndim) if d not in axes and d not in outer]
-        if not last and any(d < max(axes) for d in inner):
-            # Kept dims between reduced ones join the outer dims: only the tail is vectorised over.
-            outer = [d for d in range(value.ndim) if d not in axes and d < max(axes)]
-            inner = list(range(max(axes) + 1, value.ndim))
+    def reduce_of(
+        self, kind: str, formula: Callable[..., Any], values: Sequence[Value], dims: Sequence[int]
+    ) -> Value:
+        """Fold a formula of real values, made where it is folded: for what a kernel that goes over
+        other dims makes too, which would write it for this one."""
+        shape = _broadcast([value.shape for value in values])
+        axes = set(dims)
+        kept = tuple([size for d, size in enumerate(shape) if d not in axes])
+        out = self.temporary(kept, values[0].dtype.compute)
+        self._reduce_into(kind, formula, [self.expand(each, shape) for each in values], axes, out)
+        return out
+
+    def _reduce_into(
+        self, kind: str, formula: Callable[..., Any], values: Sequence[Value], axes: set[int],
+        out: Value,
+    ) -> None:  # fmt: skip
+        last = max(axes) == values[0].ndim - 1
+        outer, reduced, inner = reduction_order(values[0].ndim, axes)
         order = outer + reduced + inner
-        viewed = self.permute(value, order)
-        compute = value.dtype.compute
-        # Reduced or inner dims of several strides that do not collapse are packed first.
         start, end = len(outer), len(outer) + len(reduced)
-        if not (
-            collapses(viewed.shape[start:end], viewed.strides[start:end])
-            and collapses(viewed.shape[end:], viewed.strides[end:])
-        ):
-            viewed = self.copied(viewed)
-        load = expression("load", (), value.dtype, 0)
-        body = BUILDER.convert(load, compute)
-        domain: list[int] = []
-        read_strides: list[int] = []
-        write_strides: list[int] = []
-        counts = [0, 0, 0]
-        kept_dims = outer + inner
-        out_strides = dict(zip(sorted(kept_dims), out.strides, strict=True))
-        for position, d in enumerate(order):
-            group = 0 if position < len(outer) else 1 if position < len(outer) + len(reduced) else 2
-            if viewed.shape[position] == 1:
-                continue
-            counts[group] += 1
-            domain.append(viewed.shape[position])
-            read_strides.append(viewed.strides[position])
-            if group != 1:
-                write_strides.append(out_strides[d])
+        viewed = []
+        for value in values:
+            each = self.permute(value, order)
+            # Reduced or inner dims of several strides that do not collapse are packed first.
+            if not (
+                collapses(each.shape[start:end], each.strides[start:end])
+                and collapses(each.shape[end:], each.strides[end:])
+            ):
+                each = self.copied(each)
+            viewed.append(each)
+        kept = [p for p, size in enumerate(viewed[0].shape) if size != 1]
+        domain = [viewed[0].shape[p] for p in kept]
+        strides = [[each.strides[p] for p in kept] for each in viewed]
+        counts = [sum(p < start for p in kept), sum(start <= p < end for p in kept)]
         if not counts[1]:  # every reduced dim has size 1: still a reduction over one element
             domain.insert(counts[0], 1)
-            read_strides.insert(counts[0], 0)
+            for row in strides:
+                row.insert(counts[0], 0)
             counts[1] = 1
-        read = _place(viewed, tuple(read_strides))
+        out_strides = dict(zip(sorted(outer + inner), out.strides, strict=True))
+        write_strides = [out_strides[order[p]] for p in kept if not start <= p < end]
+        reads = tuple([_place(v, tuple(row)) for v, row in zip(viewed, strides, strict=True)])
+        loads = [
+            BUILDER.convert(expression("load", (), each.dtype, n), each.dtype.compute)
+            for n, each in enumerate(viewed)
+        ]
         write = _place(out, tuple(write_strides))
         self.statements.append(
             Loop(
-                tuple(domain), (read,), (), body, write,
+                tuple(domain), reads, (), formula(BUILDER, *loads), write,
                 kind, counts[0], counts[1], is_columns=not last,
             )
         )  # fmt: skip

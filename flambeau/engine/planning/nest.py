@@ -262,8 +262,9 @@ def _column_kernels(emitter: Emitter, new_temporary: Callable[[int, dtype], int]
     column_blocks = -(-inner // block)
     row_blocks = -(-reduced // loops.ROW_BLOCK)
     kinds = [v.reduction_kind for v in group.values if v.reduction is not None]
-    # Columns have one phase, and a fold of partials is alone in it.
-    foldable = len(kinds) == 1 and "arg" not in kinds[0]
+    # Columns have one phase, and folds by the counter are alone in it.
+    are_sums = all(kind in ("sum", "prod") for kind in kinds)
+    foldable = are_sums or (len(kinds) == 1 and "arg" not in kinds[0])
     total_ns = rows * reduced * inner * element_ns
     if foldable and row_blocks > 1 and rows * column_blocks < FEW_ROWS and total_ns > 2 * CHUNK_NS:
         return _column_block_kernels(emitter, new_temporary, block, row_blocks)

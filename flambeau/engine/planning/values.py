@@ -85,6 +85,18 @@ def as_reals(value: Value) -> Value:
     )  # fmt: skip
 
 
+def reduction_order(ndim: int, axes: set[int]) -> tuple[list[int], list[int], list[int]]:
+    """Dims in the order that a reduction over `axes` walks them: outer, reduced, inner."""
+    last, first = max(axes) == ndim - 1, min(axes)
+    outer = [d for d in range(ndim) if d not in axes and (last or d < first)]
+    inner = [d for d in range(ndim) if d not in axes and d not in outer]
+    if not last and any(d < max(axes) for d in inner):
+        # Kept dims between reduced ones join the outer dims: only the tail is vectorised over.
+        outer = [d for d in range(ndim) if d not in axes and d < max(axes)]
+        inner = list(range(max(axes) + 1, ndim))
+    return outer, sorted(axes), inner
+
+
 def collapses(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether the dims can be walked with one stride in row-major order."""
     pairs = [(size, stride) for size, stride in zip(sizes, strides, strict=True) if size != 1]

@@ -16,7 +16,7 @@ def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     """Mean 0 and variance 1 over the last dims, then weight and bias."""
-    return t.layer_norm(input, normalized_shape, weight, bias, eps)
+    return t.layer_norm_rows(input, normalized_shape, weight, bias, eps)[0]
 
 
 def _check_batch(shape: Any) -> None:
@@ -125,7 +125,7 @@ def group_norm(
             )
     per_group = input.numel() // max(samples * num_groups, 1)
     rows = input.reshape(samples, num_groups, per_group)
-    output = t.layer_norm(rows, (per_group,), None, None, eps).reshape(input.shape)
+    output = layer_norm(rows, (per_group,), None, None, eps).reshape(input.shape)
     sides = (1, channels) + (1,) * (input.dim() - 2)
     if weight is not None:
         output = output * weight.reshape(sides)

@@ -56,16 +56,23 @@ def check_parameters(kernel: str, input: Layout, *given: Layout | None) -> None:
     check_floating(kernel, input)
 
 
-def normalised(b: Any, input: Any, dims: Any, eps: float) -> tuple[Any, Any]:
-    """((x - mean) / sqrt(var + eps), 1 / sqrt(var + eps)), in the compute dtype."""
-    away, rest, _ = centred(b, input, dims)
+def statistics(b: Any, input: Any, dims: Any, eps: float) -> tuple[Any, Any, Any]:
+    """(centre, rest, scale): the mean in two parts, 1 / sqrt(var + eps), in the compute dtype."""
+    away, rest, centre = centred(b, input, dims)
     squares = squares_about_mean(b, away, rest, dims)
     count = b.size_number(n_reduced(input.shape, dims), away.dtype)
     scale = b.map(
         lambda k, s, n: k.div(1.0, k.sqrt(k.add(k.div(k.max(s, 0.0), n), eps))), squares, count
     )
-    result = b.map(lambda k, d, r, f: k.mul(k.sub(d, r), f), away, rest, scale)
-    return result, scale
+    return centre, rest, scale
+
+
+def normalised(b: Any, input: Any, centre: Any, rest: Any, scale: Any) -> Any:
+    """(x - mean) * scale, the mean in two parts."""
+    return b.map(
+        lambda k, x, m, r, f: k.mul(k.sub(k.sub(x, m), r), f), input, centre, rest, scale,
+        compute=input.dtype.compute,
+    )  # fmt: skip
 
 
 def affine(b: Any, value: Any, weight: Any, bias: Any) -> Any:
@@ -77,56 +84,60 @@ def affine(b: Any, value: Any, weight: Any, bias: Any) -> Any:
     return value
 
 
-def normalised_gradient(b: Any, grad: Any, hat: Any, scale: Any, dims: Any) -> Any:
-    """Gradient through the normalisation: scale * (g - mean(g) - hat * mean(g * hat))."""
+def normalised_gradient(
+    b: Any, grad: Any, product: Any, weight: Any, hat: Any, scale: Any, dims: Any
+) -> Any:
+    """Gradient through the normalisation, product = grad * hat, inner = grad * weight:
+    scale * (inner - mean(inner) - hat * mean(product * weight))."""
     count = b.size_number(n_reduced(hat.shape, dims), hat.dtype)
-    total = b.reduce("sum", grad, dims, True)
-    along = b.reduce("sum", b.map(lambda k, g, h: k.mul(g, h), grad, hat), dims, True)
+    along = b.reduce("sum", affine(b, product, weight, None), dims, True)
+    inner = affine(b, grad, weight, None)
+    total = b.reduce("sum", inner, dims, True)
 
     def formula(k: Any, g: Any, h: Any, f: Any, t: Any, a: Any, n: Any) -> Any:
         return k.mul(f, k.sub(k.sub(g, k.div(t, n)), k.mul(h, k.div(a, n))))
 
-    return b.map(formula, grad, hat, scale, total, along, count)
+    return b.map(formula, inner, hat, scale, total, along, count)
 
 
-@operator("layer_norm", methods=())
+@operator("layer_norm_rows", function=False, returns=("output", "centre", "rest", "scale"))
 class LayerNorm(Operator):
-    """Mean 0 and variance 1 over the last dims, then weight and bias (Ba et al., 2016)."""
-
-    out = False
+    """Mean 0 and variance 1 over the last dims, then weight and bias (Ba et al., 2016); for the
+    gradient the mean in two parts and 1 / sqrt(var + eps)."""
 
     def infer(
-        self,
-        input: Tensor,
-        normalized_shape: Any,
-        weight: OptionalTensor = None,
-        bias: OptionalTensor = None,
-        eps: float = 1e-05,
-        cudnn_enable: bool = True,
-    ) -> Inferred:
+        self, input: Tensor, normalized_shape: Any, weight: OptionalTensor, bias: OptionalTensor,
+        eps: float,
+    ) -> Inferred:  # fmt: skip
         shape = (
             (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         )
-        check_normalized_shape(self.name, input, shape, weight=weight, bias=bias)
+        check_normalized_shape("layer_norm", input, shape, weight=weight, bias=bias)
         check_parameters("LayerNormKernelImpl", input, weight, bias)
         given = [each for each in (input, weight, bias) if each is not None]
         out = contiguous(input.shape, input.dtype, shapes.common_device(given))
         dims = tuple(range(input.ndim - len(shape), input.ndim))
-        return Inferred((out,), {"dims": dims, "eps": float(eps)})
+        rows = (*input.shape[: dims[0]], *(1 for _ in dims))
+        kept = contiguous(rows, input.dtype.compute, input.device)
+        return Inferred((out, kept, kept, kept), {"dims": dims, "eps": float(eps)})
 
     def lower(self, b: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
+        element = input.dtype.compute
         if 0 in input.shape:
-            return b.convert(input, input.dtype.compute)
-        hat, _ = normalised(b, input, dims, eps)
-        return affine(b, hat, weight, bias)
+            number = b.full((*input.shape[: dims[0]], *(1 for _ in dims)), 0.0, element)
+            return b.convert(input, element), number, number, number
+        numbers = statistics(b, input, dims, eps)
+        return affine(b, normalised(b, input, *numbers), weight, bias), *numbers
 
     def vjp(
-        self, t: Any, grad: Any, input: Any, weight: Any, dims: Any, eps: float, needs: Any
-    ) -> Any:
-        if not (needs[0] or needs[1]):
+        self, t: Any, grad_output: Any, input: Any, weight: Any, centre: Any, rest: Any,
+        scale: Any, dims: Any, eps: float, needs: Any,
+    ) -> Any:  # fmt: skip
+        grad = grad_output
+        if grad is None or not (needs[0] or needs[1]):
             return None, None, grad
         if not t.is_grad_enabled():
-            parts = t.layer_norm_backward(grad, input, weight, dims, eps)
+            parts = t.layer_norm_backward(grad, input, weight, centre, rest, scale, dims)
             return tuple(
                 part if needed else None for part, needed in zip(parts, needs, strict=True)
             )
@@ -147,9 +158,9 @@ class LayerNorm(Operator):
 
     def samples(self, s: Any) -> list[Any]:
         return [
-            s(s.real(3, 4), (4,), s.real(4), s.real(4)),
-            s(s.real(2, 3, 4), (3, 4)),
-            s(s.real(5, 4), (4,), s.real(4)),
+            s(s.real(3, 4), (4,), s.real(4), s.real(4), 1e-5),
+            s(s.real(2, 3, 4), (3, 4), None, None, 1e-5),
+            s(s.real(5, 4), (4,), s.real(4), None, 1e-5),
         ]
 
 
@@ -160,30 +171,36 @@ class LayerNormBackward(Operator):
     differentiable = False
 
     def infer(
-        self, grad_output: Tensor, input: Tensor, weight: OptionalTensor, dims: Any, eps: float
-    ) -> Any:
+        self, grad_output: Tensor, input: Tensor, weight: OptionalTensor, centre: Tensor,
+        rest: Tensor, scale: Tensor, dims: Any,
+    ) -> Any:  # fmt: skip
         inner = input.shape[dims[0] :]
         parameter = contiguous(inner, input.dtype if weight is None else weight.dtype, input.device)
         return contiguous(input.shape, input.dtype, input.device), parameter, parameter
 
     def lower(
-        self, b: Any, grad_output: Any, input: Any, weight: Any, dims: Any, eps: float
-    ) -> Any:
+        self, b: Any, grad_output: Any, input: Any, weight: Any, centre: Any, rest: Any,
+        scale: Any, dims: Any,
+    ) -> Any:  # fmt: skip
         grad = b.convert(grad_output, grad_output.dtype.compute)
         outer = tuple(range(dims[0]))
         if 0 in input.shape:
             zero = b.full(tuple(input.shape[dims[0] :]), 0.0, grad.dtype)
             return grad, zero, zero
-        hat, scale = normalised(b, input, dims, eps)
-        inner = affine(b, grad, weight, None)
-        into_input = normalised_gradient(b, inner, hat, scale, dims)
+        hat = normalised(b, input, centre, rest, scale)
         product = b.map(lambda k, g, h: k.mul(g, h), grad, hat)
+        into_input = normalised_gradient(b, grad, product, weight, hat, scale, dims)
         if not outer:
             return into_input, product, grad
-        return into_input, b.reduce("sum", product, outer), b.reduce("sum", grad, outer)
+        into_weight = b.reduce_of(
+            "sum", lambda k, g, x, m, r, f: k.mul(g, k.mul(k.sub(k.sub(x, m), r), f)),
+            (grad, input, centre, rest, scale), outer,
+        )  # fmt: skip
+        return into_input, into_weight, b.reduce("sum", grad, outer)
 
     def samples(self, s: Any) -> list[Any]:
-        return [s(s.real(3, 4), s.real(3, 4), s.real(4), (1,), 1e-5)]
+        numbers = [s.real(3, 1) for _ in range(3)]
+        return [s(s.real(3, 4), s.real(3, 4), s.real(4), *numbers, (1,))]
 
 
 @operator("rms_norm", methods=(), aliases=("nn.functional.rms_norm",))
@@ -310,14 +327,6 @@ def channel_count(b: Any, value: Any, less: int = 0) -> Any:
     return b.size_number(n_reduced(value.shape, channel_dims(len(value.shape))) - less, value.dtype)
 
 
-def channel_hat(b: Any, input: Any, centre: Any, rest: Any, scale: Any) -> Any:
-    """(x - mean) * scale, the mean in two parts."""
-    return b.map(
-        lambda k, x, m, r, f: k.mul(k.sub(k.sub(x, m), r), f), input, centre, rest, scale,
-        compute=input.dtype.compute,
-    )  # fmt: skip
-
-
 @operator(
     "batch_norm_train", function=False,
     returns=("output", "mean", "var", "centre", "rest", "scale"),
@@ -357,7 +366,7 @@ class BatchNormTrain(Operator):
             lambda k, s, r, n: k.max(k.sub(s, k.mul(k.mul(r, r), n)), 0.0), squares, rest, count
         )
         scale = b.map(lambda k, s, n: k.div(1.0, k.sqrt(k.add(k.div(s, n), eps))), squares, count)
-        hat = channel_hat(b, elements, mean, rest, scale)
+        hat = normalised(b, elements, mean, rest, scale)
         output = affine(b, hat, by_channel(b, weight, ndim), by_channel(b, bias, ndim))
         exact = b.map(lambda k, m, r: k.add(m, r), mean, rest)
         freedom = channel_count(b, elements, 1)
@@ -420,7 +429,7 @@ class BatchNormBackward(Operator):
         ndim = len(input.shape)
         grad = b.convert(grad_output, grad_output.dtype.compute)
         centre, rest, scale = (by_channel(b, each, ndim) for each in (centre, rest, scale))
-        hat = channel_hat(b, input, centre, rest, scale)
+        hat = normalised(b, input, centre, rest, scale)
         total = channel_sum(b, grad)
         along = channel_sum(b, b.map(lambda k, g, h: k.mul(g, h), grad, hat))
         factor = affine(b, scale, by_channel(b, weight, ndim), None)

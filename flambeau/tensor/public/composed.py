@@ -453,6 +453,15 @@ def isin(
     return functions.logical_not(found) if invert else found  # type: ignore[no-any-return]
 
 
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-05, cudnn_enable: bool = True,
+) -> Tensor:  # fmt: skip
+    """Mean 0 and variance 1 over the last dims, then weight and bias."""
+    result: Tensor = functions.layer_norm_rows(input, normalized_shape, weight, bias, eps)[0]
+    return result
+
+
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """Expanded to a shape."""
     return functions.expand(input, tuple(size))  # type: ignore[no-any-return]

@@ -65,3 +65,40 @@ def test_a_training_step_takes_few_kernels() -> None:
     with flambeau.debug.counts() as seen:
         results(images, weight, bias)
     assert seen.kernels_launched <= 20
+
+
+@pytest.mark.parametrize("shape", [(300, 40), (4, 70, 33), (1000, 1030)])
+def test_layer_norm_has_the_same_bits_whatever_the_machine(shape: tuple[int, ...]) -> None:
+    rows, weight, bias = (
+        torch.tensor(RNG.standard_normal(each).astype(np.float32), requires_grad=True)
+        for each in (shape, shape[-1:], shape[-1:])
+    )
+
+    def results() -> list[bytes]:
+        out = torch.nn.functional.layer_norm(rows, shape[-1:], weight, bias)
+        grads = torch.autograd.grad((out * out * out).sum(), (rows, weight, bias))
+        return [each.detach().numpy().tobytes() for each in (out, *grads)]
+
+    first = results()
+    for threads in (1, 3, 7):
+        with flambeau.debug.threads(threads):
+            assert results() == first
+    with flambeau.debug.vector_bits(256):
+        assert results() == first
+    with flambeau.debug.fuse(False):
+        assert results() == first
+
+
+def test_the_gradient_of_layer_norm_is_one_kernel_for_rows_and_one_for_columns() -> None:
+    rows = torch.tensor(RNG.standard_normal((100, 48)), requires_grad=True)
+    weight, bias = (torch.ones(48).double().requires_grad_() for _ in range(2))
+
+    def step() -> None:
+        out = torch.nn.functional.layer_norm(rows, (48,), weight, bias)
+        grads = torch.autograd.grad(out, (rows, weight, bias), rows.detach())
+        torch.stack([each.sum() for each in grads]).tolist()
+
+    step()
+    with flambeau.debug.counts() as seen:
+        step()
+    assert seen.kernels_launched <= 5
