@@ -37,9 +37,22 @@ def _differentiable(values: tuple[Any, ...]) -> list[int]:
     ]
 
 
+def _reals(tensor: Any) -> Any:
+    """The elements in a row; of complex ones the parts, one after the other."""
+    flat = tensor.detach()
+    if flat._layout.dtype.is_complex:
+        flat = RUNTIME.functions.view_as_real(flat.resolve_conj())
+    return flat.reshape(-1)
+
+
 def _flat_values(tensor: Any) -> list[float]:
-    values: list[float] = tensor.detach().reshape(-1).tolist()
+    values: list[float] = _reals(tensor).tolist()
     return values
+
+
+def _n_reals(layout: Any) -> int:
+    count: int = layout.n_elements
+    return 2 * count if layout.dtype.is_complex else count
 
 
 def _numerical(
@@ -52,11 +65,12 @@ def _numerical(
     before = set_mode(False)
     try:
         flat = tensor.detach().clone().reshape(-1)
-        for index in range(tensor._layout.n_elements):
+        for index in range(_n_reals(tensor._layout)):
             sides = []
             for step in (eps, -eps):
                 moved = flat.clone()
-                moved[index] = moved[index] + step
+                parts = _reals(moved)
+                parts[index] = parts[index] + step
                 changed = moved.reshape(tensor._layout.shape)
                 set_requires_grad(changed, True)
                 arguments = (*inputs[:position], changed, *inputs[position + 1 :])
@@ -75,17 +89,17 @@ def _analytical(output: Any, inputs: list[Any]) -> list[list[list[float]]]:
     layout = output._layout
     t = RUNTIME.functions
     columns: list[list[list[float]]] = [[] for _ in inputs]
-    for index in range(layout.n_elements):
+    for index in range(_n_reals(layout)):
         cotangent = t.zeros((layout.n_elements,), dtype=layout.dtype)
-        cotangent[index] = 1
+        _reals(cotangent)[index] = 1
         found = grad(output, inputs, cotangent.reshape(layout.shape), retain_graph=True,
                      allow_unused=True)  # fmt: skip
         for column, value, each in zip(columns, found, inputs, strict=True):
-            n_elements = each._layout.n_elements
+            n_elements = _n_reals(each._layout)
             column.append([0.0] * n_elements if value is None else _flat_values(value))
     return [
         [list(row) for row in zip(*column, strict=True)]
-        if column else [[] for _ in range(each._layout.n_elements)]
+        if column else [[] for _ in range(_n_reals(each._layout))]
         for column, each in zip(columns, inputs, strict=True)
     ]  # fmt: skip
 
@@ -101,12 +115,7 @@ def _close(first: list[list[float]], second: list[list[float]], atol: float, rto
 def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
     positions = _differentiable(inputs)
     for n in positions:
-        if inputs[n]._layout.dtype.name != "float64":
-            if inputs[n]._layout.dtype.is_complex:
-                raise NotImplementedError(
-                    helped("gradcheck of complex inputs is not supported",
-                           fix="check the real and imaginary parts as two inputs")
-                )  # fmt: skip
+        if inputs[n]._layout.dtype.name not in ("float64", "complex128"):
             warnings.warn(
                 f"Input #{n} requires gradient and is not a double precision floating point or "
                 "complex. This check will likely fail if all the inputs are not of double "
@@ -238,7 +247,11 @@ def _spread(output: Any) -> Any:
     layout = output._layout
     t = RUNTIME.functions
     count = layout.n_elements
-    places = t.arange(count).to(layout.dtype)
-    made = ((places * 0.6180339887498949) % 1.0 * 2 - 1).reshape(layout.shape).detach()
+    n_reals = _n_reals(layout)
+    places = t.arange(n_reals).to(layout.dtype.to_real())
+    made = (places * 0.6180339887498949) % 1.0 * 2 - 1
+    if layout.dtype.is_complex:
+        made = t.view_as_complex(made.reshape(count, 2))
+    made = made.reshape(layout.shape).detach()
     set_requires_grad(made, True)
     return made

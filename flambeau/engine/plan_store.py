@@ -196,7 +196,7 @@ def _plain(value: Any) -> Any:
         return ("dtype", value.name)
     if kind is Layout:
         return ("layout", value.dtype.name, value.shape, value.strides, str(value.device))
-    if kind is type and value in (int, float, bool):
+    if kind is type and value in (int, float, bool, complex):
         return ("type", value.__name__)
     raise TypeError(f"a {kind.__name__} has no key")
 

@@ -25,6 +25,7 @@ _STEMS: Final = {
     "concat": "Cat", "concatenate": "Cat", "clip": "Clamp", "copy": "Copy", "copy_": "Copy",
     "movedim": "Permute", "swapaxes": "Transpose", "addcmul": "Addcmul", "addmm": "Addmm",
     "norm": "LinalgVectorNorm", "vector_norm": "LinalgVectorNorm", "outer": "Mul",
+    "real": "Select", "imag": "Select",
     "contiguous_copy": "Clone", "_unsafe_view": "UnsafeView", "max_dim": "Max", "min_dim": "Min",
 }  # fmt: skip
 # Operators whose torch overload for given dims is number 1.

@@ -11,6 +11,25 @@ from typing import Any
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.optim import group as groups
 from flambeau.optim.optimizer import Optimizer
+from flambeau.tensor import Tensor, functions
+
+
+def as_reals(value: Any) -> Any:
+    """A complex tensor as its parts, anything else as it is."""
+    is_complex = isinstance(value, Tensor) and value.is_complex()
+    return functions.view_as_real(value) if is_complex else value
+
+
+class _PartsOfState:
+    """A state whose complex tensors are seen as their parts."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+        self.number = state.number
+        self.hold = state.hold
+
+    def __getitem__(self, key: str) -> Any:
+        return as_reals(self._state[key])
 
 
 class EachParameter(Optimizer):
@@ -39,7 +58,11 @@ class EachParameter(Optimizer):
                         self.start(state, parameter, group)
                     if group["maximize"]:
                         gradient = -gradient
-                    self.update(parameter, gradient, state, group, state.advance())
+                    count = state.advance()
+                    if parameter.is_complex():
+                        parameter, gradient = as_reals(parameter), as_reals(gradient)
+                        state = _PartsOfState(state)
+                    self.update(parameter, gradient, state, group, count)
         return loss
 
     def start(self, state: Any, parameter: Any, group: dict[str, Any]) -> None:

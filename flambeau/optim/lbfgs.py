@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau.autograd.grad_mode import enable_grad, no_grad
 from flambeau.optim import group as groups
+from flambeau.optim.each import as_reals
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.wolfe import strong_wolfe
 from flambeau.tensor import functions as t
@@ -40,15 +41,14 @@ class LBFGS(Optimizer):
         for parameter in self._params:
             gradient = parameter.grad
             if gradient is None:
-                parts.append(parameter.new_zeros(parameter.numel()))
-            else:
-                parts.append(gradient.reshape(-1))
+                gradient = t.zeros_like(parameter)
+            parts.append(as_reals(gradient).reshape(-1))
         return t.cat(parts, 0)
 
     def _move(self, length: Any, direction: Any) -> None:
         """Parameters += length * direction."""
         start = 0
-        for parameter in self._params:
+        for parameter in map(as_reals, self._params):
             count = parameter.numel()
             part = direction[start : start + count].view(parameter.shape)
             parameter.add_(part, alpha=length)

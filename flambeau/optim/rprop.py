@@ -33,9 +33,9 @@ class Rprop(EachParameter):
 
     def start(self, state: Any, parameter: Any, group: dict[str, Any]) -> None:
         state["prev"] = groups.zeros_of(parameter)
-        state["step_size"] = fills.full_like(
-            parameter, groups.number(group["lr"]), requires_grad=False
-        )
+        lr = groups.number(group["lr"])
+        size = complex(lr, lr) if parameter.is_complex() else lr
+        state["step_size"] = fills.full_like(parameter, size, requires_grad=False)
 
     def update(
         self, parameter: Any, gradient: Any, state: Any, group: dict[str, Any], count: float

@@ -13,6 +13,7 @@ from typing import Any
 from flambeau.base import dtypes
 from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
 from flambeau.engine import external, stream
 from flambeau.tensor.tensor import Tensor
 
@@ -50,6 +51,22 @@ def item(tensor: Tensor) -> Any:
         )
     address = address_of(tensor, "item()")
     return read_one(address, layout.dtype)
+
+
+def as_real(value: Any, kind: str) -> Any:
+    """A number where a real one is wanted: of a complex one the real part, if the imaginary one
+    is 0."""
+    if value.__class__ is complex:
+        if value.imag:
+            raise RuntimeError(
+                helped(
+                    f"value cannot be converted to type {kind} without overflow",
+                    given=repr(value),
+                    fix="complex(x), x.real or x.abs()",
+                )
+            )
+        return value.real
+    return value
 
 
 def read_one(address: int, element: dtype) -> Any:

@@ -81,6 +81,8 @@ def _inplace_signature(binding: Binding, call: Call, target: Layout) -> Signatur
                 f"{binding.name}() for a new one",
             )
         )
+    if target.dtype.is_complex and getattr(binding.operator, "gives_real", False):
+        raise RuntimeError(f"In-place {binding.name} is not supported for complex tensors.")
     check_castable(result, target)
     check_writable(target)
     parameters, _ = binding.lowering_parameters(call.values)

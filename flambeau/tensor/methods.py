@@ -161,6 +161,8 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
     elif target is CPU and self._layout.device is META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if element is not None and element is not self._layout.dtype:
+        if self._layout.dtype.is_complex:
+            _late_method(_COMPLEX, "warn_of_lost_parts")()(element)
         result = functions.convert(result, element)
     wanted = named.get("memory_format")
     if "channels_last" in str(wanted) and not is_contiguous(result, wanted):
@@ -181,6 +183,8 @@ def _converting(element: dtype) -> Callable[..., Tensor]:
     def convert(self: Tensor, memory_format: Any = None) -> Tensor:
         if self._layout.dtype is element:
             return self
+        if self._layout.dtype.is_complex:
+            _late_method(_COMPLEX, "warn_of_lost_parts")()(element)
         return functions.convert(self, element)  # type: ignore[no-any-return]
 
     convert.__doc__ = f"The tensor as {element}."
@@ -294,15 +298,17 @@ def _memory_layout(self: Tensor) -> Any:
     return formats.strided
 
 
+_COMPLEX: Final = "tensor.public.complex_members"
+
+
 def _late_property(getter: str, setter: str | None = None) -> property:
     """A property of complex tensors, which few programs have."""
-    room = "tensor.public.complex_members"
 
     def get(self: Tensor) -> Any:
-        return _late_method(room, getter)()(self)
+        return _late_method(_COMPLEX, getter)()(self)
 
     def put(self: Tensor, value: Any) -> None:
-        _late_method(room, present(setter, "a setter"))()(self, value)
+        _late_method(_COMPLEX, present(setter, "a setter"))()(self, value)
 
     return property(get, None if setter is None else put)
 
@@ -411,8 +417,8 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
     "__contains__": _contains, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__rpow__": _rpow,
     "__array__": _array,
-    "__float__": lambda self: float(_OWN.item(self)),
-    "__int__": lambda self: int(_OWN.item(self)),
+    "__float__": lambda self: float(conversion.as_real(_OWN.item(self), "double")),
+    "__int__": lambda self: int(conversion.as_real(_OWN.item(self), "int64_t")),
     "__complex__": lambda self: complex(_OWN.item(self)),
     "dim": lambda self: self._layout.ndim,
     "ndimension": lambda self: self._layout.ndim,

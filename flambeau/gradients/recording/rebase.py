@@ -32,6 +32,17 @@ def copied(value: Any, layout: Any) -> Any:
     return value.clone() if packed._storage is value._storage else packed
 
 
+def _as_parts(base: Any) -> Any:
+    """Complex memory as its real and imaginary parts."""
+    return RUNTIME.functions.view_as_real(base)
+
+
+def _as_pairs(base: Any) -> Any:
+    """Real memory as complex numbers, one behind the other."""
+    pairs = base.as_strided((base._layout.span // 2, 2), (2, 1), 0)
+    return RUNTIME.functions.view_as_complex(pairs)
+
+
 class Region:
     """Where a view lies in its base."""
 
@@ -39,13 +50,16 @@ class Region:
 
     def __init__(self, view: Any, base: Any) -> None:
         self.layout = view._layout
-        self.offset = view._offset - base._offset
+        size = base._layout.itemsize
+        self.offset = view._offset - base._offset * size // view._layout.itemsize
         self.recipe = view._view_recipe
 
     def of(self, base: Any) -> Any:
         """The same region of another tensor that has the base's strides and starts its memory."""
         if self.recipe is not None:
             return self.recipe(base)
+        if self.layout.itemsize != base._layout.itemsize:
+            base = _as_parts(base) if base._layout.dtype.is_complex else _as_pairs(base)
         return base.as_strided(self.layout.shape, self.layout.strides, self.offset)
 
     @property

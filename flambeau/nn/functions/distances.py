@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.base import promotion
 from flambeau.gradients.autocast import in_float32
 from flambeau.nn.functions.losses import chosen_reduction, reduced
 from flambeau.tensor import functions as t
@@ -24,6 +25,12 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """Cosine of the angle between vectors along a dim."""
+    common = promotion.result_type((x1._layout, x2._layout))
+    if not common.is_floating_point:
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is "
+            f"{promotion.SCALAR_TYPE_NAMES[common.name]}"
+        )
     first = t.vector_norm(x1, 2, dim, True).clamp_min(eps)
     second = t.vector_norm(x2, 2, dim, True).clamp_min(eps)
     return ((x1 / first) * (x2 / second)).sum(dim)

@@ -36,16 +36,20 @@ class Spaced(Creation):
 
     def spaced(self, k: Any, wide: dtype, start: Any, end: Any, gaps: Any, place: Any) -> Any:
         """The number at a place."""
-        is_first_half = k.le(k.add(k.mul(place, 2), 1), gaps)
+        is_first_half = k.le(k.add(k.mul(k.real(place), 2), 1), k.real(gaps))
         behind = k.convert(k.sub(gaps, place), wide)
         start, end, gaps, place = (k.convert(each, wide) for each in (start, end, gaps, place))
         step = k.div(k.sub(end, start), gaps)
         forward = k.add(start, k.mul(step, place))
         return k.select(is_first_half, forward, k.sub(end, k.mul(step, behind)))
 
+    def numbers(self, dtype: dtype) -> dtype:
+        """The dtype that numbers and places come in."""
+        return dtypes.complex128 if dtype.is_complex else dtypes.float64
+
     def wide(self, dtype: dtype) -> dtype:
         """The dtype computed in."""
-        return dtype.compute if dtype.is_floating_point else dtypes.float64
+        return dtype.compute if dtype.category >= 2 else dtypes.float64
 
 
 @operator("linspace", function=False)
@@ -62,7 +66,7 @@ class Linspace(Spaced):
             return k.convert(self.spaced(k, wide, *operands), dtype.compute)
 
         return b.map(
-            formula, start, end, gaps, b.iota(shape, 0), compute=dtypes.float64, dtype=dtype
+            formula, start, end, gaps, b.iota(shape, 0), compute=self.numbers(dtype), dtype=dtype
         )
 
 
@@ -85,5 +89,6 @@ class Logspace(Spaced):
             return k.convert(k.pow(k.convert(root, wide), power), dtype.compute)
 
         return b.map(
-            formula, start, end, gaps, base, b.iota(shape, 0), compute=dtypes.float64, dtype=dtype
-        )
+            formula, start, end, gaps, base, b.iota(shape, 0), compute=self.numbers(dtype),
+            dtype=dtype,
+        )  # fmt: skip

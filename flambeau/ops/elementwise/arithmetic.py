@@ -274,6 +274,7 @@ def floor_quotient(k: Any, input: Any, other: Any) -> Any:
 class FloorDivide(Elementwise):
     """input // other, rounded down."""
 
+    complex_kernel = "div_floor_cpu"
     specials = {"other": (0,)}
 
     def bounds(self, input: Any, other: Any) -> list[Bound]:

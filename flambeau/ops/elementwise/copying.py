@@ -12,7 +12,20 @@ from flambeau.base import shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
-from flambeau.ops.define import Inferred, Operand, Operator, operator
+from flambeau.base.promotion import COMPLEX
+from flambeau.ops.define import Inferred, Operand, Operator, c_type_name, operator
+
+
+def refuse_complex_value(input: Layout, value: Any) -> None:
+    """A tensor of real numbers holds no complex one."""
+    if value is COMPLEX and not input.dtype.is_complex:
+        raise RuntimeError(
+            helped(
+                f"value cannot be converted to type {c_type_name(input)} without overflow",
+                given=f"a complex number for {input.dtype}",
+                fix="value.real, or input.to(torch.complex64) first",
+            )
+        )
 
 
 class Copying(Operator):
@@ -103,6 +116,7 @@ class Fill(Operator):
                     fix="copy_ takes a tensor with dims",
                 )
             )
+        refuse_complex_value(input, value)
         out = layout(input.shape, shapes.like_strides(input), input.dtype, input.device)
         return Inferred((out,), {"shape": input.shape, "dtype": input.dtype})
 

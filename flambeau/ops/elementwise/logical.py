@@ -21,6 +21,7 @@ from flambeau.ops.define import (
     not_implemented,
     operator,
 )
+from flambeau.ops.elementwise.copying import refuse_complex_value
 
 
 class Logical(Elementwise):
@@ -225,6 +226,7 @@ class MaskedFill(Operator):
                 "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value.ndim} dimension(s)."
             )
+        refuse_complex_value(input, value)
         out = shapes.elementwise_layout((input, mask), input.dtype)
         return Inferred((out,), {"common": input.dtype})
 

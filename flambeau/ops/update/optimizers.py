@@ -19,7 +19,20 @@ class Update(Operator):
     differentiable = False
 
     def each(self, b: Any, formula: Any, *values: Any) -> Any:
-        """One tensor's new value, rounded to the dtype of the first."""
+        """One tensor's new value, rounded to the dtype of the first; of complex ones each part's,
+        as if they were two tensors."""
+        if values[0].dtype.is_complex:
+            complexes = [each.dtype.is_complex for each in values]
+
+            def by_parts(k: Any, *operands: Any) -> Any:
+                real = [k.real(each) for each in operands]
+                imag = [
+                    k.imag(each) if has_parts else k.real(each)
+                    for each, has_parts in zip(operands, complexes, strict=True)
+                ]
+                return k.pair(formula(k, *real), formula(k, *imag))
+
+            return b.map(by_parts, *values, dtype=values[0].dtype)
         return b.map(formula, *values, compute=values[0].dtype.compute, dtype=values[0].dtype)
 
     def decayed(self, b: Any, gradient: Any, parameter: Any, decay: Any) -> Any:

@@ -6,8 +6,10 @@ Not here  the operators (ops/elementwise/complex_parts.py, ops/views/complex_vie
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Final
 
+from flambeau.base.dtypes import dtype
 from flambeau.tensor import functions
 from flambeau.tensor.tensor import Tensor
 
@@ -77,8 +79,8 @@ def H(self: Tensor) -> Tensor:
     ndim = self._layout.ndim
     if ndim not in (0, 2):
         raise RuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor. For "
-            "batches of matrices, consider using tensor.mH"
+            f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if ndim > 2 else "")
         )
     return conj(functions.t(self))
 
@@ -96,3 +98,15 @@ def isreal(input: Tensor) -> Tensor:
     from flambeau.tensor.public import fills
 
     return fills.ones_like(input, dtype=dtypes.bool_)
+
+
+def warn_of_lost_parts(element: dtype) -> None:
+    """Of a conversion to real numbers; said once, as in torch."""
+    if element.category in (1, 2) and not _SAID:
+        _SAID.append(True)
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3
+        )
+
+
+_SAID: Final[list[bool]] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import dtypes, shapes
+from flambeau.ops.define import not_implemented
 from flambeau.tensor import creation, functions
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.public import composed, fills
@@ -23,6 +24,8 @@ def unique(
     """Distinct elements in order; with `return_inverse` where each went, and counts."""
     if dim is not None:
         return _slices(input, dim, return_inverse, return_counts, False)
+    if input._layout.dtype.is_complex:
+        raise not_implemented("unique", input._layout.dtype)
     flat = input.detach().reshape(-1)
     values, order = functions.sort(flat)
     found, inverse, counts = unique_consecutive(values, True, True)

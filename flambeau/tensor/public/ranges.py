@@ -140,6 +140,8 @@ def linspace(
     chosen = out.dtype if out is not None else dtype
     if chosen is not None and chosen.category < 2:  # bounds are cut before the steps are made
         start, end = int(start), int(end)
+    elif chosen is None and complex in (start.__class__, end.__class__):
+        dtype = promotion.default_dtype().to_complex()
     # One number alone is the start, whatever the gap.
     values = (start, end, max(count - 1, 1))
     if out is not None:
@@ -155,6 +157,8 @@ def logspace(
 ) -> Tensor:  # fmt: skip
     """`base` to the power of `steps` evenly spaced numbers from start to end."""
     start, end, count = _steps(start, end, steps, "logspace")
+    if dtype is None and complex in (start.__class__, end.__class__, base.__class__):
+        dtype = promotion.default_dtype().to_complex()
     values = (start, end, max(count - 1, 1), number_rules.number(base, "logspace", "base", 4))
     if out is not None:
         return fills.into(out, "logspace", (count,), values)
