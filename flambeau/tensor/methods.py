@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
-from flambeau.base.errors import helped, present
+from flambeau.base.errors import helped
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, saved
 from flambeau.ops import names
@@ -162,7 +162,7 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if element is not None and element is not self._layout.dtype:
         if self._layout.dtype.is_complex:
-            _late_method(_COMPLEX, "warn_of_lost_parts")()(element)
+            _complex("warn_of_lost_parts")(element)
         result = functions.convert(result, element)
     wanted = named.get("memory_format")
     if "channels_last" in str(wanted) and not is_contiguous(result, wanted):
@@ -184,7 +184,7 @@ def _converting(element: dtype) -> Callable[..., Tensor]:
         if self._layout.dtype is element:
             return self
         if self._layout.dtype.is_complex:
-            _late_method(_COMPLEX, "warn_of_lost_parts")()(element)
+            _complex("warn_of_lost_parts")(element)
         return functions.convert(self, element)  # type: ignore[no-any-return]
 
     convert.__doc__ = f"The tensor as {element}."
@@ -298,19 +298,9 @@ def _memory_layout(self: Tensor) -> Any:
     return formats.strided
 
 
-_COMPLEX: Final = "tensor.public.complex_members"
-
-
-def _late_property(getter: str, setter: str | None = None) -> property:
-    """A property of complex tensors, which few programs have."""
-
-    def get(self: Tensor) -> Any:
-        return _late_method(_COMPLEX, getter)()(self)
-
-    def put(self: Tensor, value: Any) -> None:
-        _late_method(_COMPLEX, present(setter, "a setter"))()(self, value)
-
-    return property(get, None if setter is None else put)
+def _complex(name: str) -> Any:
+    """What few programs have use for is imported when it is."""
+    return getattr(import_module("flambeau.tensor.public.complex_members"), name)
 
 
 OPERATORS: dict[str, str] = {
@@ -445,7 +435,8 @@ PROPERTIES: dict[str, property] = {
     "ndim": property(lambda self: self._layout.ndim),
     "itemsize": property(lambda self: self._layout.itemsize),
     "nbytes": property(lambda self: self._layout.n_bytes),
-    "T": property(_T), "mT": property(_mT), "H": _late_property("H"), "mH": _late_property("mH"),
+    "T": property(_T), "mT": property(_mT), "H": property(lambda self: _complex("H")(self)),
+    "mH": property(lambda self: _complex("adjoint")(self)),
     "data": property(get_data, set_data),
     "requires_grad": property(members.requires_grad, members.set_requires_grad),
     "grad": property(
@@ -463,8 +454,12 @@ PROPERTIES: dict[str, property] = {
     "is_mps": property(lambda self: False), "is_xpu": property(lambda self: False),
     "is_nested": property(lambda self: False), "is_mkldnn": property(lambda self: False),
     "names": property(lambda self: (None,) * self._layout.ndim),
-    "layout": property(_memory_layout), "real": _late_property("real", "set_real"),
-    "imag": _late_property("imag", "set_imag"),
+    "layout": property(_memory_layout), "real": property(
+        lambda self: _complex("real")(self), lambda self, value: _complex("set_real")(self, value)
+    ),
+    "imag": property(
+        lambda self: _complex("imag")(self), lambda self, value: _complex("set_imag")(self, value)
+    ),
     "is_cpu": property(lambda self: self._layout.device.type == "cpu"),
     "is_sparse_csr": property(lambda self: False), "is_xla": property(lambda self: False),
     "is_ipu": property(lambda self: False), "is_mtia": property(lambda self: False),

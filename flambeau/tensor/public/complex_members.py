@@ -69,11 +69,6 @@ def adjoint(input: Tensor) -> Tensor:
     return conj(functions.transpose(input, -2, -1))
 
 
-def mH(self: Tensor) -> Tensor:
-    """Matrices transposed and conjugated."""
-    return adjoint(self)
-
-
 def H(self: Tensor) -> Tensor:
     """A matrix transposed and conjugated."""
     ndim = self._layout.ndim
