@@ -17,9 +17,9 @@ from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype, uint8
 from flambeau.codegen.loops import Nest
 from flambeau.devices.cpu import features, jit
-from flambeau.devices.cpu.steps import At
 from flambeau.engine.plan import Plan, SegmentFacts, number_packer
 from flambeau.engine.planning.fuse import Instance, NativeCall, fuse
+from flambeau.engine.planning.natives import NativeLaunches, launches_of, operands_of
 from flambeau.engine.planning.states import LoopUnit
 from flambeau.engine.signature import Signature
 from flambeau.engine.statement import Loop, Native
@@ -187,6 +187,10 @@ class Planner:
         n_bytes.append(count * element.itemsize)
         return len(self.storage_of) - 1
 
+    def offset_of(self, slot: int) -> tuple[int, int]:
+        """Index among the numbers of a view's own offset, and bytes of an element."""
+        return (slot, self.itemsizes[slot]) if slot < self.n_touched else (-1, 0)
+
     def use(self, steps: Sequence[Step], unit: int) -> None:
         """Note the memory that a unit's steps touch."""
         storage_of, arena = self.storage_of, self.arena
@@ -241,10 +245,9 @@ class Draft:
         for number, unit in enumerate(self.fused.units):
             if isinstance(unit, NativeCall):
                 workspace = planner.new_temporary(0, uint8)
-                made = native_steps(
-                    unit.native, unit, workspace, planner.arena.n_bytes, planner.storage_of
-                )
-                native_texts(unit.native, self.texts)
+                launches = launches_of(unit.native)
+                made = native_steps(unit, launches, workspace, planner)
+                self.texts.update(launches.texts)
                 for r in unit.native.results:
                     planner.arena.use(planner.storage_of[unit.references[r]], number)
             else:
@@ -353,54 +356,16 @@ def vector_bits() -> int:
     return CONFIG.vector_bits or features.vector_bits()
 
 
-def _made(native: Native) -> Any:
-    """What a native statement's maker says, asked once under the same switches."""
-    switches = (vector_bits(), CONFIG.threads, CONFIG.codegen_level)
-    made = native.made.get(switches)
-    if made is None:
-        made = native.maker(native.reads, native.writes, **native.attributes)
-        native.made[switches] = made
-    return made
-
-
-def native_texts(native: Native, texts: dict[str, jit.Text]) -> None:
-    """Texts of the kernels of a native statement that are not compiled."""
-    for step in _made(native).steps:
-        if step.name not in _KERNELS:
-            texts[step.name] = step.text
-
-
 def native_steps(
-    native: Native,
-    call: NativeCall,
-    workspace: int,
-    n_bytes_of: list[Any],
-    storage_of: Sequence[int],
+    call: NativeCall, launches: NativeLaunches, workspace: int, planner: Planner
 ) -> list[Step]:
     """Steps of a native statement; the bytes of its workspace become known."""
-    made, references = _made(native), call.references
-    n_bytes_of[storage_of[workspace]] = made.workspace_bytes
+    planner.arena.n_bytes[planner.storage_of[workspace]] = launches.workspace_bytes
+    slots = operands_of(call.native, call.references, workspace)
     steps = []
-    for step in made.steps:
-        if not step.n_units:
-            continue
-        words: list[int] = []
-        pointers: list[tuple[int, int, Any]] = []
-        errors: list[int] = []
-        for position, word in enumerate(step.arguments):
-            if not isinstance(word, At):
-                words.append(word)
-                continue
-            words.append(0)
-            if word.what == "error":
-                errors.append(position)
-            elif word.what == "workspace":
-                pointers.append((position, workspace, word.n_bytes))
-            else:
-                memory = (native.reads if word.what == "read" else native.writes)[word.number]
-                n_bytes = memory.offset * memory.dtype.itemsize + word.n_bytes
-                pointers.append((position, references[memory.reference], n_bytes))
-        steps.append(Step(step, words, pointers, [], errors, call.records))
+    for kernel in launches.kernels:
+        pointers = [(position, slots[own], n_bytes) for position, own, n_bytes in kernel.pointers]
+        steps.append(Step(kernel, kernel.words, pointers, [], kernel.errors, call.records))
     return steps
 
 
@@ -417,7 +382,7 @@ def write_step(
         address, step.n_units, step.chunk_units, len(step.words), n_patches, step.scratch_bytes
     )  # fmt: skip
     words += step.words
-    storage_of, n_touched = planner.storage_of, planner.n_touched
+    storage_of = planner.storage_of
     # A patch: position, address index, static bytes, number index, scale.
     for position, slot, n_bytes in step.pointers:
         storage = storage_of[slot]
@@ -425,10 +390,7 @@ def write_step(
         if place is None:
             place = ARENA_ADDRESS
             in_arena.append((len(words) + 2, storage))
-        if slot < n_touched:
-            words += (position, place, n_bytes, slot, planner.itemsizes[slot])
-        else:
-            words += (position, place, n_bytes, -1, 0)
+        words += (position, place, n_bytes, *planner.offset_of(slot))
     for position, number in step.numbers:
         words += (position, -1, 0, number, 1)
     for position in step.errors:

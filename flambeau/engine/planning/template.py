@@ -20,7 +20,10 @@ from flambeau.engine.plan import Plan, SegmentFacts
 from flambeau.engine.planning import apart
 from flambeau.engine.planning import plan as plans
 from flambeau.engine.planning.fuse import NativeCall, fuse
+from flambeau.engine.planning.natives import NativeLaunches, launches_of, operands_of
 from flambeau.engine.planning.plan import (
+    ARENA_ADDRESS,
+    ERROR_ADDRESS,
     Arena,
     Draft,
     Planner,
@@ -28,8 +31,6 @@ from flambeau.engine.planning.plan import (
     compiled,
     describe,
     loop_steps,
-    native_steps,
-    native_texts,
     write_step,
 )
 from flambeau.engine.planning.states import fresh_root
@@ -211,15 +212,29 @@ class _Loops:
 
 
 class _NativePart:
-    """A call of a native statement, one of template.natives."""
+    """A call of a native statement, one of template.natives.
 
-    __slots__ = ("call", "number", "unit", "workspace")
+    operands   as natives.operands_of: (storage, index of its address or None, index of its offset
+               among the numbers, bytes of an element)
+    results    storages written
+    workspace  its storage
+    """
 
-    def __init__(self, call: NativeCall, number: int, unit: int, workspace: int) -> None:
-        self.call = call
+    __slots__ = ("number", "operands", "records", "results", "unit", "workspace")
+
+    def __init__(
+        self, call: NativeCall, number: int, unit: int, workspace: int, planner: Planner
+    ) -> None:
+        storage_of = planner.storage_of
         self.number = number
+        self.records = call.records
         self.unit = unit
-        self.workspace = workspace
+        self.workspace = storage_of[workspace]
+        self.results = [storage_of[call.references[r]] for r in call.native.results]
+        self.operands = [
+            (storage_of[slot], planner.address_of.get(storage_of[slot]), *planner.offset_of(slot))
+            for slot in operands_of(call.native, call.references, workspace)
+        ]
 
 
 class _SizedNative:
@@ -330,7 +345,7 @@ class _Template:
                 workspace = planner.new_temporary(0, uint8)
                 # Calls of one signature are one statement: its maker is asked once.
                 own = natives.setdefault(unit.native, len(natives))
-                self.parts.append(_NativePart(unit, own, number, workspace))
+                self.parts.append(_NativePart(unit, own, number, workspace, planner))
             else:
                 made = loop_steps(planner, unit, texts, fused.in_memory)
                 self._add_loops(made, number, texts, taken)
@@ -384,7 +399,7 @@ class _Template:
         if values is None:
             return None
         planner = self.planner
-        natives: list[Native | None] = [None] * len(self.natives)
+        natives: list[NativeLaunches | None] = [None] * len(self.natives)
         n_bytes = [*facts.input_bytes, *facts.fresh_bytes]
         n_bytes += [values[index] for index in self.temporaries]
         arena = Arena(planner.arena.kept, n_bytes)
@@ -408,13 +423,16 @@ class _Template:
                 for index in part.scratch:
                     scratch_bytes = max(scratch_bytes, values[index])
                 continue
-            native = natives[part.number]
-            if native is None:
-                native = natives[part.number] = self.natives[part.number].valued(values)
-            for step in self._native_steps(part, native, arena, words, in_arena):
-                kernels.append((step.name, step.records, step.n_units))
-                max_arguments = max(max_arguments, len(step.words))
-                scratch_bytes = max(scratch_bytes, step.scratch_bytes)
+            launches = natives[part.number]
+            if launches is None:
+                launches = launches_of(self.natives[part.number].valued(values))
+                natives[part.number] = launches
+            n_bytes[part.workspace] = launches.workspace_bytes
+            _add_native(part, launches, arena, words, in_arena)
+            for kernel in launches.kernels:
+                kernels.append((kernel.name, part.records, kernel.n_units))
+                max_arguments = max(max_arguments, len(kernel.words))
+                scratch_bytes = max(scratch_bytes, kernel.scratch_bytes)
         words[:3] = len(kernels), max_arguments, scratch_bytes
         plan = Plan()
         if arena.lifetimes:
@@ -433,28 +451,6 @@ class _Template:
             self._compare(plan, facts)
         return plan
 
-    def _native_steps(
-        self,
-        part: _NativePart,
-        native: Native,
-        arena: Arena,
-        words: list[int],
-        in_arena: list[tuple[int, int]],
-    ) -> list[Step]:
-        planner = self.planner
-        texts: dict[str, jit.Text] = {}
-        native_texts(native, texts)
-        addresses = compiled(texts)
-        storage_of = planner.storage_of
-        steps = native_steps(native, part.call, part.workspace, arena.n_bytes, storage_of)
-        for r in native.results:
-            arena.use(storage_of[part.call.references[r]], part.unit)
-        for step in steps:
-            for _, slot, _ in step.pointers:
-                arena.use(storage_of[slot], part.unit)
-            write_step(words, in_arena, step, addresses[step.name], planner)
-        return steps
-
     def _compare(self, plan: Plan, facts: SegmentFacts) -> None:
         """Raise where planning anew gives another program."""
         kept = set(self.kept)
@@ -467,3 +463,33 @@ class _Template:
                 f"a template gives another program: {list(plan.program)} is not "
                 f"{list(exact.program)}"
             )
+
+
+def _add_native(
+    part: _NativePart,
+    launches: NativeLaunches,
+    arena: Arena,
+    words: list[int],
+    in_arena: list[tuple[int, int]],
+) -> None:
+    """Append the steps of a call, as plan.write_step does; its storages are in use."""
+    addresses = compiled(launches.texts)
+    use, operands, unit = arena.use, part.operands, part.unit
+    for storage in part.results:
+        use(storage, unit)
+    for kernel in launches.kernels:
+        own, pointers, errors = kernel.words, kernel.pointers, kernel.errors
+        words += (
+            addresses[kernel.name], kernel.n_units, kernel.chunk_units, len(own),
+            len(pointers) + len(errors), kernel.scratch_bytes,
+        )  # fmt: skip
+        words += own
+        for position, number, n_bytes in pointers:
+            storage, place, offset, scale = operands[number]
+            use(storage, unit)
+            if place is None:
+                place = ARENA_ADDRESS
+                in_arena.append((len(words) + 2, storage))
+            words += (position, place, n_bytes, offset, scale)
+        for position in errors:
+            words += (position, ERROR_ADDRESS, 0, -1, 0)

@@ -6,6 +6,7 @@ Not here  the steps that carry them out (plan.py)."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Final, NamedTuple
 
@@ -156,6 +157,7 @@ def grid_of(
     return Grid(k_block, row_block, column_block, n_row_blocks, n_column_blocks, n_units, chunk)
 
 
+@lru_cache(maxsize=4096)
 def _evened(n_tiles: int, n_blocks: int, times: int, n_threads: int) -> int:
     """Blocks to cut `n_tiles` into, `times` over: `n_blocks`, or up to twice as many where that
     lets the threads, who take them one by one, end sooner."""
@@ -164,14 +166,24 @@ def _evened(n_tiles: int, n_blocks: int, times: int, n_threads: int) -> int:
     ends: dict[int, int] = {}
     for count in range(n_blocks, min(n_tiles, 2 * n_blocks) + 1):
         block = -(-n_tiles // count)
-        loads = [0] * n_threads
-        for first in [*range(0, n_tiles, block)] * times:
-            loads[loads.index(min(loads))] += min(block, n_tiles - first)
-        ends.setdefault(block, max(loads))
+        if block not in ends:
+            ends[block] = _end(n_tiles, block, times, n_threads)
     soonest = min(ends.values())
     # A larger block costs less: the largest that ends within 2 % of the soonest.
     block = max(each for each, end in ends.items() if 50 * end <= 51 * soonest)
     return -(-n_tiles // block)
+
+
+def _end(n_tiles: int, block: int, times: int, n_threads: int) -> int:
+    """Tiles of the thread that ends last, where whoever has least takes the next block."""
+    full, rest = divmod(n_tiles, block)
+    if not rest or times == 1:
+        rounds, over = divmod(full * times, n_threads)
+        return rounds * block + (block if over else rest)
+    loads = [0] * n_threads
+    for each in ([block] * full + [rest]) * times:
+        loads[loads.index(min(loads))] += each
+    return max(loads)
 
 
 class VectorGrid(NamedTuple):

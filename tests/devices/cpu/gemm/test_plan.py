@@ -20,7 +20,7 @@ from gemm_support import (
 )
 
 from flambeau.base import dtypes
-from flambeau.devices.cpu.gemm import plan_product
+from flambeau.devices.cpu.gemm import grid, plan_product
 
 FLOAT = dtypes.float32
 WIDTHS = (256, 512)
@@ -305,3 +305,14 @@ def test_random_products(rng):
 
 def test_numpy_names_cover_the_dtypes():
     assert {each.name for each in dtypes.INTEGERS + dtypes.FLOATING} <= NUMPY.keys()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 7])
+def test_when_threads_end_is_worked_out_as_if_blocks_were_taken_one_by_one(n_threads: int) -> None:
+    for n_tiles in range(1, 30):
+        for block in range(1, n_tiles + 1):
+            for times in (1, 2, 5):
+                loads = [0] * n_threads
+                for first in [*range(0, n_tiles, block)] * times:
+                    loads[loads.index(min(loads))] += min(block, n_tiles - first)
+                assert grid._end(n_tiles, block, times, n_threads) == max(loads)
