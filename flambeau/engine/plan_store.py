@@ -80,10 +80,7 @@ def plan_for(facts: SegmentFacts, came_back: bool) -> tuple[Plan, bool]:
             STATS.loaded += 1
             _LOADED.append(facts)
             return plan, True
-    # Planning brings the whole code generator.
-    from flambeau.engine.planning import plan as plans
-    from flambeau.engine.planning import template
-
+    template, plans = _planning()
     plan, is_new = (plans.plan_segment(facts), True) if came_back else template.plan_for(facts)
     pays = is_new or (n_records >= FEW_RECORDS and STATS.stored_bound < MAX_BOUND)
     if pays and CONFIG.keep_plans and not sys.is_finalizing():
@@ -110,6 +107,15 @@ def loaded_like(facts: SegmentFacts) -> list[SegmentFacts]:
 def forget() -> None:
     """Drop what is known of segments whose plans came from disk."""
     _LOADED.clear()
+
+
+@cache
+def _planning() -> tuple[Any, Any]:
+    """What plans, imported on the first miss: it brings the whole code generator."""
+    from flambeau.engine.planning import plan as plans
+    from flambeau.engine.planning import template
+
+    return template, plans
 
 
 # Keys ------------------------------------------------------------------------

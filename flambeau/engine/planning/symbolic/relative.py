@@ -43,6 +43,8 @@ class SizedLayout:
 _FORMS: dict[tuple[Any, ...], Form] = {}
 MAX_FORMS: Final = 50_000
 _NO_FORM: Final = (None, ())
+# Under which a layout's memo keeps its form.
+_FORM: Final = "form without sizes"
 
 
 def form_of(signature: Signature) -> tuple[Form | None, tuple[int, ...]]:
@@ -60,7 +62,12 @@ def _form_of(signature: Signature) -> tuple[Form | None, tuple[int, ...]]:
     first: dict[Layout, int] = {}
     for layout in signature.all_layouts:
         known = first.setdefault(layout, len(layouts))
-        layouts.append(_layout_form(layout, sizes) if known == len(layouts) else known)
+        if known == len(layouts):
+            form, own = _layout_form(layout)
+            layouts.append(form)
+            sizes += own
+        else:
+            layouts.append(known)
     attributes = []
     free = getattr(signature.operator, "sizes", ())
     try:
@@ -79,14 +86,14 @@ def _form_of(signature: Signature) -> tuple[Form | None, tuple[int, ...]]:
             signature.operator, parameters, tuple(attributes), tuple(layouts),
             len(signature.layouts), signature.targets, signature.number_format,
         )  # fmt: skip
-        form = _FORMS.get(parts)
+        found = _FORMS.get(parts)
     except TypeError:
         return _NO_FORM
-    if form is None:
+    if found is None:
         if len(_FORMS) >= MAX_FORMS:
             _FORMS.clear()
-        form = _FORMS[parts] = Form(parts)
-    return form, tuple(sizes)
+        found = _FORMS[parts] = Form(parts)
+    return found, tuple(sizes)
 
 
 def _is_packed(layout: Layout) -> bool:
@@ -96,13 +103,21 @@ def _is_packed(layout: Layout) -> bool:
     return layout.strides == contiguous_strides(layout.shape)
 
 
-def _layout_form(layout: Layout, sizes: list[int]) -> tuple[Any, ...]:
+def _layout_form(layout: Layout) -> tuple[tuple[Any, ...], list[int]]:
+    """Form of a layout and the sizes that it leaves out."""
+    found: Any = layout.memo.get(_FORM)
+    if found is None:
+        found = layout.memo[_FORM] = _new_layout_form(layout)
+    return found  # type: ignore[no-any-return]
+
+
+def _new_layout_form(layout: Layout) -> tuple[tuple[Any, ...], list[int]]:
+    sizes = [size for size in layout.shape if size >= 2]
     shape = tuple([size if size < 2 else -1 for size in layout.shape])
-    sizes += [size for size in layout.shape if size >= 2]
     if _is_packed(layout):
-        return (layout.dtype, shape, None)
+        return (layout.dtype, shape, None), sizes
     sizes += [stride for stride in layout.strides if stride not in (0, 1)]
-    return (layout.dtype, shape, tuple([s if s in (0, 1) else -1 for s in layout.strides]))
+    return (layout.dtype, shape, tuple([s if s in (0, 1) else -1 for s in layout.strides])), sizes
 
 
 def _free_form(value: Any, sizes: list[int]) -> Any:
@@ -116,12 +131,15 @@ def _free_form(value: Any, sizes: list[int]) -> Any:
 
 def _frozen(value: Any) -> Any:
     """A key that tells 1 from 1.0 and True, and 0.0 from -0.0."""
-    if value is None or type(value) is str:
+    kind = type(value)
+    if value is None or kind is str or kind is dtype:
         return value
-    if type(value) in (int, float, bool, complex):
-        return (type(value), repr(value))
-    if type(value) in (tuple, list):
-        return (type(value), tuple([_frozen(each) for each in value]))
+    if kind is int or kind is bool:
+        return (kind, value)
+    if kind is float or kind is complex:
+        return (kind, repr(value))
+    if kind is tuple or kind is list:
+        return (kind, *[_frozen(each) for each in value])
     hash(value)
     return value
 
