@@ -81,8 +81,10 @@ def _variants(seed: int, count: int) -> list[dict[int, int]]:
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs_of_other_sizes_bind_to_the_same_words(checked: None, seed: int) -> None:
     bound = template.STATS.bound
-    for sizes in _variants(seed, 7):
-        bits(Resized(seed, 12, sizes).run())
+    # The operators there are decide what a seed's program is: some read nothing twice.
+    for program in range(seed, 120, 40):
+        for sizes in _variants(seed, 7):
+            bits(Resized(program, 12, sizes).run())
     assert template.STATS.bound > bound
 
 
