@@ -105,3 +105,16 @@ def test_readme_has_the_markers(report):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert report.BEGIN in text
     assert report.END in text
+
+
+def test_products_and_bandwidth_say_what_they_measured(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import bandwidth
+    import products
+
+    table = products.table([[(0.001, 0.002)] * len(products.SHAPES)] * 2)
+    assert table.count("| 2.00 |") == 2 * len(products.SHAPES)
+    monkeypatch.setattr(bandwidth, "N", 1 << 16)
+    for step, n_bytes in (bandwidth.copies() | bandwidth.fused()).values():
+        step()
+        assert n_bytes >= 8 << 16
