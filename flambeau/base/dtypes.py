@@ -82,11 +82,19 @@ float16 = dtype("float16", "f16", 2, 2, True, "e")
 bfloat16 = dtype("bfloat16", "bf16", 2, 2, True, "")
 float32 = dtype("float32", "f32", 4, 2, True, "f")
 float64 = dtype("float64", "f64", 8, 2, True, "d")
+float8_e4m3fn = dtype("float8_e4m3fn", "f8_e4m3fn", 1, 2, True, "")
+float8_e5m2 = dtype("float8_e5m2", "f8_e5m2", 1, 2, True, "")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", "f8_e4m3fnuz", 1, 2, True, "")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", "f8_e5m2fnuz", 1, 2, True, "")
 complex64 = dtype("complex64", "c64", 8, 3, True, "")
 complex128 = dtype("complex128", "c128", 16, 3, True, "")
 
 float16.compute = float32
 bfloat16.compute = float32
+# Floats that are stored, moved and converted; few operators compute with them (base/float8.py).
+EIGHT_BITS: Final = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz)
+for _each in EIGHT_BITS:
+    _each.compute = float32
 
 ALL: Final = (
     bool_, uint8, int8, int16, int32, int64,
@@ -98,7 +106,7 @@ ALIASES: Final = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
     "long": int64, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
-_BY_NAME: Final = {each.name: each for each in ALL}
+_BY_NAME: Final = {each.name: each for each in (*ALL, *EIGHT_BITS)}
 
 
 def by_name(name: str) -> dtype:
@@ -108,6 +116,10 @@ def by_name(name: str) -> dtype:
 
 # (mantissa bits, largest finite, smallest normal) of the floating dtypes, for finfo and tests.
 FLOAT_FACTS: Final = {
+    float8_e4m3fn: (3, 448.0, 2.0**-6),
+    float8_e5m2: (2, 57344.0, 2.0**-14),
+    float8_e4m3fnuz: (3, 240.0, 2.0**-7),
+    float8_e5m2fnuz: (3, 57344.0, 2.0**-15),  # eps is 0.125 in torch, half a step
     float16: (10, 65504.0, 2.0**-14),
     bfloat16: (7, 2.0**127 * (2 - 2.0**-7), 2.0**-126),
     float32: (23, 2.0**127 * (2 - 2.0**-23), 2.0**-126),

@@ -50,6 +50,8 @@ SCALAR_TYPE_NAMES: Final = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
     "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
     "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "float8_e4m3fn": "Float8_e4m3fn", "float8_e5m2": "Float8_e5m2",
+    "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2fnuz": "Float8_e5m2fnuz",
 }  # fmt: skip
 
 # Its C++ names, which other messages use.
@@ -58,6 +60,8 @@ C_TYPE_NAMES: Final = {
     "int32": "int", "int64": "long int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
     "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
+    "float8_e4m3fn": "c10::Float8_e4m3fn", "float8_e5m2": "c10::Float8_e5m2",
+    "float8_e4m3fnuz": "c10::Float8_e4m3fnuz", "float8_e5m2fnuz": "c10::Float8_e5m2fnuz",
 }  # fmt: skip
 
 _default: dtype = dtypes.float32
@@ -79,6 +83,8 @@ def set_default_dtype(wanted: dtype) -> None:
                 fix="torch.float32 or torch.float64",
             )
         )
+    if wanted in dtypes.EIGHT_BITS:
+        raise TypeError(f"couldn't find storage object {SCALAR_TYPE_NAMES[wanted.name]}Storage")
     _default = wanted
 
 
@@ -110,7 +116,20 @@ def promote_types(left: dtype, right: dtype) -> dtype:
     >>> promote_types(dtypes.uint8, dtypes.int8), promote_types(dtypes.float16, dtypes.int64)
     (torch.int16, torch.float16)
     """
-    return _PROMOTED[left, right]
+    return _joined(left, right)
+
+
+def _joined(left: dtype, right: dtype) -> dtype:
+    found = _PROMOTED.get((left, right))
+    if found is None and left is not right:
+        raise RuntimeError(
+            helped(
+                "Promotion for Float8 Types is not supported, attempted to promote "
+                f"{SCALAR_TYPE_NAMES[left.name]} and {SCALAR_TYPE_NAMES[right.name]}",
+                fix="convert with .to(torch.float32)",
+            )
+        )
+    return found or left
 
 
 def can_cast(source: dtype, target: dtype) -> bool:
@@ -166,9 +185,9 @@ def result_type(operands: Iterable[Operand]) -> dtype:
     for each in operands:
         if type(each) is Layout:
             if each.shape:
-                dimensioned = _PROMOTED[dimensioned or each.dtype, each.dtype]
+                dimensioned = _joined(dimensioned or each.dtype, each.dtype)
             else:
-                zero_dim = _PROMOTED[zero_dim or each.dtype, each.dtype]
+                zero_dim = _joined(zero_dim or each.dtype, each.dtype)
         elif type(each) is Scalar:
             own = scalar_dtype(each.kind)
             number = _PROMOTED[number or own, own]

@@ -23,7 +23,7 @@ from flambeau.codegen.vocabulary import BUILDER, MATH_WORDS, Expression
 C_TYPES: Final = {
     dtypes.bool_: "bool", dtypes.uint8: "uchar", dtypes.int8: "char", dtypes.int16: "short",
     dtypes.int32: "int", dtypes.int64: "long", dtypes.float16: "half", dtypes.bfloat16: "ushort",
-    dtypes.float32: "float", dtypes.float64: "double",
+    dtypes.float32: "float", dtypes.float64: "double", **dict.fromkeys(dtypes.EIGHT_BITS, "uchar"),
 }  # fmt: skip
 _UNSIGNED: Final = {
     dtypes.uint8: "uchar", dtypes.int8: "uchar", dtypes.int16: "ushort", dtypes.int32: "uint",
@@ -129,6 +129,11 @@ def _spelled(node: Expression, operands: list[str]) -> str:
 
 
 def _converted(operand: str, source: dtype, result: dtype) -> str:
+    if source in dtypes.EIGHT_BITS:
+        return _converted(f"float_of_{source.name}({operand})", dtypes.float32, result)
+    if result in dtypes.EIGHT_BITS:
+        bits = operand if source is dtypes.float32 else f"(float){operand}"
+        return f"{result.name}_of({bits})"
     if source is dtypes.bfloat16:
         return _converted(f"as_float((uint){operand} << 16)", dtypes.float32, result)
     if result is dtypes.bfloat16:

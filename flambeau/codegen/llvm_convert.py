@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
+from flambeau.base.float8 import FORMATS
+from flambeau.codegen import llvm_float8
 
 if TYPE_CHECKING:
     from flambeau.codegen.llvm_reader import LlvmReader, Operand
@@ -48,7 +50,7 @@ def convert(reader: LlvmReader, operand: Operand, result: dtype) -> Operand:
     source = operand.dtype
     if source is result:
         return operand
-    if operand.value is not None and source is not dtypes.float16 and source is not dtypes.bfloat16:
+    if operand.value is not None and source.compute is source:
         folded = _fold(operand.value, source, result)
         if folded is not None:
             return reader.constant(folded, result)  # type: ignore[no-any-return]
@@ -63,6 +65,11 @@ def convert(reader: LlvmReader, operand: Operand, result: dtype) -> Operand:
         return reader.operand(f"zext {full} {operand.text} to {wide}", result)
     if source is dtypes.float16 or source is dtypes.bfloat16:
         return reader.convert(_widen(reader, operand), result)  # type: ignore[no-any-return]
+    if source in FORMATS:
+        widened = llvm_float8.widen(reader, operand)
+        return reader.convert(widened, result)  # type: ignore[no-any-return]
+    if result in FORMATS:
+        return llvm_float8.narrow(reader, reader.convert(operand, dtypes.float32), result)
     if result is dtypes.float16 or result is dtypes.bfloat16:
         return _narrow(reader, reader.convert(operand, dtypes.float32), result)
     if source.is_floating_point:

@@ -6,7 +6,8 @@ Keeps     every word gives the bits the vocabulary promises in every lane, whate
 Touches   vocabulary; mathlib at the first word it builds.
 Not here  loads, stores, loops and the other leaves (nest_text); conversions (llvm_convert.py).
 
-Registers hold bool as i1, float16 and bfloat16 as the i16 of their bits, the rest as themselves.
+Registers hold bool as i1, float16 and bfloat16 as the i16 of their bits, floats of 8 bits as the i8
+of theirs, the rest as themselves.
 float64 to float16 or bfloat16 goes through float32, as torch's does.
 """
 
@@ -18,13 +19,14 @@ from typing import Any, Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
+from flambeau.base.float8 import FORMATS, code_of
 from flambeau.codegen import llvm_convert
 from flambeau.codegen.vocabulary import MATH_WORDS, Vocabulary
 
 SCALAR_TYPES: Final = {
     dtypes.bool_: "i1", dtypes.uint8: "i8", dtypes.int8: "i8", dtypes.int16: "i16",
     dtypes.int32: "i32", dtypes.int64: "i64", dtypes.float16: "i16", dtypes.bfloat16: "i16",
-    dtypes.float32: "float", dtypes.float64: "double",
+    dtypes.float32: "float", dtypes.float64: "double", **dict.fromkeys(dtypes.EIGHT_BITS, "i8"),
 }  # fmt: skip
 SUFFIXES: Final = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
 
@@ -172,7 +174,9 @@ class LlvmReader(Vocabulary):
     ) -> Operand:
         if word == "constant":
             scalar = SCALAR_TYPES[result]
-            if scalar == "i16" and result.is_floating_point:
+            if result in FORMATS:
+                text = literal(code_of(float(value), result), dtypes.int8)
+            elif scalar == "i16" and result.is_floating_point:
                 text = str(llvm_convert.half_bits(float(value), result))
             else:
                 text = literal(value, result)
@@ -188,7 +192,7 @@ class LlvmReader(Vocabulary):
 
             return mathlib.expand(self, word, arguments)  # type: ignore[no-any-return]
         of = arguments[0].dtype
-        if of is dtypes.float16 or of is dtypes.bfloat16:
+        if of is not of.compute:
             raise TypeError(f"{word} of {of.name}: convert to {of.compute.name} first")
         if word in _SIGNED_PREDICATES or word == "isnan":
             return self._compare(word, arguments)

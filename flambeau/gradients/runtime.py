@@ -9,13 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from flambeau.base.promotion import SCALAR_TYPE_NAMES
 from flambeau.engine.view import UNPLACED
-
-_TYPE_NAMES: Final = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
-    "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
-    "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}  # fmt: skip
 
 
 def _nowhere(site: Any) -> str:
@@ -101,7 +96,7 @@ class Runtime:
     def type_name(self, layout: Any) -> str:
         """torch's old name of a layout's tensor type: torch.FloatTensor."""
         place = "" if layout.device.type == "cpu" else f"{layout.device.type}."
-        return f"torch.{place}{_TYPE_NAMES[layout.dtype.name]}Tensor"
+        return f"torch.{place}{SCALAR_TYPE_NAMES[layout.dtype.name]}Tensor"
 
 
 RUNTIME: Final = Runtime()

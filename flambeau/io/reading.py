@@ -59,6 +59,16 @@ def _rebuild_tensor(
     return tensor
 
 
+def _rebuild_of_bytes(
+    storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any,
+    element: Any, metadata: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor over a storage that has no type of its own."""
+    if not isinstance(element, dtypes.dtype):
+        raise pickle.UnpicklingError(f"{element!r} is no dtype")
+    return _rebuild_tensor((element, storage[1]), offset, size, stride, requires_grad)
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any = None) -> Parameter:
     return Parameter(data, requires_grad)  # type: ignore[no-any-return]
 
@@ -78,6 +88,7 @@ def _encoded(text: str, encoding: str = "latin1") -> bytes:
 _ALLOWED: Final[dict[tuple[str, str], Any]] = {
     ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
     ("torch._utils", "_rebuild_tensor"): _rebuild_tensor,
+    ("torch._utils", "_rebuild_tensor_v3"): _rebuild_of_bytes,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter_with_state,
     ("torch.nn.parameter", "Parameter"): Parameter,
@@ -98,7 +109,7 @@ _ALLOWED: Final[dict[tuple[str, str], Any]] = {
     ("builtins", "float"): float,
     ("builtins", "dict"): dict,
     ("builtins", "list"): list,
-    **{("torch", each.name): each for each in dtypes.ALL},
+    **{("torch", each.name): each for each in (*dtypes.ALL, *dtypes.EIGHT_BITS)},
     **{("torch", name): _StorageType(element) for name, element in DTYPES.items()},
     ("torch.storage", "UntypedStorage"): _StorageType(dtypes.uint8),
     ("torch", "UntypedStorage"): _StorageType(dtypes.uint8),

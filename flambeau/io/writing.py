@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.devices import Device
-from flambeau.base.dtypes import dtype
+from flambeau.base.dtypes import EIGHT_BITS, dtype
 from flambeau.engine import stream
 from flambeau.io.safe_types import is_functional
 from flambeau.io.storage_types import STORAGE_NAMES
@@ -86,7 +86,10 @@ class _Pickler(_PythonPickler):
         """Storages are told by type, key, place and number of elements."""
         if not isinstance(obj, _StorageReference):
             return None
-        kind = _name("torch", STORAGE_NAMES[obj.element])
+        if obj.element in EIGHT_BITS:
+            kind = _name("torch.storage", "UntypedStorage")
+        else:
+            kind = _name("torch", STORAGE_NAMES[obj.element])
         return ("storage", kind, obj.key, "cpu", obj.count)
 
     def reducer_override(self, obj: Any) -> Any:
@@ -95,6 +98,9 @@ class _Pickler(_PythonPickler):
             plain: tuple[Any, ...] = (obj.data, obj.requires_grad, OrderedDict())
             return (_name("torch._utils", "_rebuild_parameter"), plain)
         if isinstance(obj, Tensor):
+            if obj.dtype in EIGHT_BITS:  # a storage of bytes, and the dtype beside it
+                told = (*self._tensor(obj), obj.dtype)
+                return (_name("torch._utils", "_rebuild_tensor_v3"), told)
             return (_name("torch._utils", "_rebuild_tensor_v2"), self._tensor(obj))
         if isinstance(obj, Size):
             return (_name("torch", "Size"), (tuple(obj),))

@@ -38,6 +38,7 @@ from typing import Final, NamedTuple
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
+from flambeau.base.promotion import SCALAR_TYPE_NAMES
 from flambeau.random.generator import Generator
 from flambeau.random.kernels import run
 from flambeau.random.native.layout import DTYPE_CODES
@@ -59,11 +60,6 @@ _C_NAMES: Final = {
     "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }  # fmt: skip
-SCALAR_NAMES: Final = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
-    "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
-    "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}  # fmt: skip
 _PERMUTATION_WIDE_FROM: Final = (2**32 - 1) // 20
 _TWO_WORDS_FROM: Final = 2**28
 
@@ -71,7 +67,7 @@ _TWO_WORDS_FROM: Final = 2**28
 def not_implemented(operation: str, element: dtype) -> NotImplementedError:
     """torch's error where an operation has no kernel for a dtype."""
     return NotImplementedError(
-        f"\"{operation}\" not implemented for '{SCALAR_NAMES[element.name]}'"
+        f"\"{operation}\" not implemented for '{SCALAR_TYPE_NAMES[element.name]}'"
     )
 
 
@@ -116,9 +112,9 @@ def _check_uniform(element: dtype, low: float, high: float) -> None:
     if high - low > largest:
         raise RuntimeError(
             helped(
-                f"uniform_ expects to-from <= std::numeric_limits<{SCALAR_NAMES[element.name]}>"
-                f"::max(), but found to={high:g} and from={low:g} which result in to-from to "
-                "exceed the limit",
+                "uniform_ expects to-from <= std::numeric_limits<"
+                f"{SCALAR_TYPE_NAMES[element.name]}>::max(), but found to={high:g} and "
+                f"from={low:g} which result in to-from to exceed the limit",
                 given=given,
             )
         )
@@ -316,7 +312,7 @@ def check_permutation(n: int, element: dtype) -> None:
             text = {"float16": "2049", "bfloat16": "257"}.get(
                 element.name, f"2^{_digits(element)}+1"
             )
-            kind = SCALAR_NAMES[element.name]
+            kind = SCALAR_TYPE_NAMES[element.name]
             raise RuntimeError(
                 helped(f"n cannot be greater than {text} for {kind} type.", given=f"n {n}")
             )

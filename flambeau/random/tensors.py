@@ -266,7 +266,7 @@ def bernoulli(
     if p is None and not input.is_floating_point():
         raise NotImplementedError(
             '"bernoulli_tensor_cpu_self_" not implemented for '
-            f"'{fills.SCALAR_NAMES[input.dtype.name]}'"
+            f"'{promotion.SCALAR_TYPE_NAMES[input.dtype.name]}'"
         )
     mask = _each(input, generator) if p is None else keep_mask(tuple(input.shape), p, generator)
     made = mask.to(input.dtype)
@@ -285,7 +285,7 @@ def multinomial(
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not input.is_floating_point():
         raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
-                           f"{fills.SCALAR_NAMES[input.dtype.name]}")  # fmt: skip
+                           f"{promotion.SCALAR_TYPE_NAMES[input.dtype.name]}")  # fmt: skip
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
     if num_samples <= 0:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from flambeau.base.devices import META
+from flambeau.base.dtypes import EIGHT_BITS
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
 from flambeau.base.promotion import SCALARS
@@ -23,6 +24,7 @@ from flambeau.gradients import modes
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.define import REGISTRY, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
+from flambeau.tensor.number_rules import FILLS, check_numbers
 from flambeau.tensor.parameters import (
     ABSENT,
     Parameter,
@@ -239,6 +241,11 @@ class Binding:
                 seen[parameter.name] = value._layout
             else:
                 seen[parameter.name] = value if value is None else SCALARS[type(value)]
+        for value in seen.values():
+            if hasattr(value, "dtype") and value.dtype in EIGHT_BITS:
+                from flambeau.ops.eight_bits import refuse
+
+                refuse(self.name, seen.values())
         outcome = self.operator.infer(**seen)
         if isinstance(outcome, Inferred):
             return outcome
@@ -306,6 +313,8 @@ class Binding:
             return self.call_view(arguments, named)
         call = self.taken_apart(self.arranged(arguments, named))
         signature = self.signature(call)
+        if call.numbers and self.name in FILLS:
+            check_numbers(self.name, call.numbers, signature.out_layout.dtype)
         if self.operator.updates:
             from flambeau.tensor import inplace
 

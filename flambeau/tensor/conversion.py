@@ -10,10 +10,11 @@ import ctypes
 import struct
 from typing import Any
 
-from flambeau.base import dtypes
+from flambeau.base import dtypes, float8
 from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
+from flambeau.base.promotion import SCALAR_TYPE_NAMES
 from flambeau.engine import external, stream
 from flambeau.tensor.tensor import Tensor
 
@@ -83,6 +84,9 @@ def _decoded(raw: bytes, element: dtype) -> list[Any]:
     count = len(raw) // element.itemsize
     if element.format:
         return list(struct.unpack(f"={count}{element.format}", raw))
+    if element in dtypes.EIGHT_BITS:
+        known = float8.values(element)
+        return [known[code] for code in raw]
     if element is dtypes.bfloat16:
         halves = struct.unpack(f"={count}H", raw)
         widened = struct.pack(f"={count}I", *[half << 16 for half in halves])
@@ -132,8 +136,9 @@ def check_numpy(tensor: Tensor) -> None:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
-    if tensor._layout.dtype is dtypes.bfloat16:
-        raise TypeError("Got unsupported ScalarType BFloat16")
+    element = tensor._layout.dtype
+    if element is dtypes.bfloat16 or element in dtypes.EIGHT_BITS:
+        raise TypeError(f"Got unsupported ScalarType {SCALAR_TYPE_NAMES[element.name]}")
 
 
 def numpy(tensor: Tensor, *, force: bool = False) -> Any:

@@ -7,6 +7,7 @@ Not here  random tensors (random), memory shared with arrays (sharing.py)."""
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 from array import array
 from typing import Any, Final
@@ -15,6 +16,7 @@ from flambeau.base import dtypes, promotion
 from flambeau.base.devices import CPU, META, Device, device
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
+from flambeau.base.float8 import code_of
 from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
@@ -98,6 +100,8 @@ def packed(values: list[Any], element: dtype) -> bytes:
         letter = "f" if element is dtypes.complex64 else "d"
         parts = [part for value in values for part in (complex(value).real, complex(value).imag)]
         return struct.pack(f"={2 * count}{letter}", *parts)
+    if element in dtypes.EIGHT_BITS:
+        return bytes([code_of(float(value), element) for value in values])
     if element is dtypes.float64:
         return array("d", values).tobytes()
     if element is dtypes.float32:
@@ -107,15 +111,22 @@ def packed(values: list[Any], element: dtype) -> bytes:
 
 def _packed_integers(values: list[Any], element: dtype) -> bytes:
     bits = element.n_bits
-    low = -(1 << (bits - 1)) if element.is_signed else 0
+    # Unsigned dtypes take negative numbers, which wrap.
+    low = -(1 << (bits - 1)) if element.is_signed else 1 - (1 << bits)
+    high = (1 << (bits - 1 if element.is_signed else bits)) - 1
     made = bytearray()
     for value in values:
-        number = int(value)
-        if not low <= number < low + (1 << bits) and not -(2**63) <= number < 2**64:
+        is_finite = not isinstance(value, float) or math.isfinite(value)
+        number = int(value) if is_finite else high + 1
+        if isinstance(value, int) and not -(2**63) <= number < 2**64:
             raise RuntimeError("Overflow when unpacking long long")
-        if not low <= number < low + (1 << bits) and element.is_signed:
-            name = element.name
-            raise RuntimeError(f"value cannot be converted to type {name}_t without overflow")
+        if not low <= number <= high or (value < 0 and number != value and not element.is_signed):
+            raise RuntimeError(
+                helped(
+                    f"value cannot be converted to type {element.name} without overflow",
+                    given=f"{value} for {element}",
+                )
+            )
         made += (number & ((1 << bits) - 1)).to_bytes(element.itemsize, "little")
     return bytes(made)
 

@@ -20,6 +20,7 @@ from flambeau.engine.signature import Signature, number_formats
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.define import Operator, c_type_name, type_name
 from flambeau.tensor.binding import Binding, Call, remember
+from flambeau.tensor.number_rules import FILLS, check_numbers
 from flambeau.tensor.tensor import Tensor, result_tuple
 
 OVERLAP_INTERNAL = (
@@ -43,6 +44,8 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
     if signature is None:
         signature = _inplace_signature(binding, call, target._layout)
         remember(binding.signatures, key, signature)
+    if call.numbers and binding.name in FILLS:
+        check_numbers(binding.name, call.numbers, target._layout.dtype)
     check_overlap(target, call.tensors[1:], binding.name)
     if binding.is_bounded(call):
         binding.check_bounds(call)

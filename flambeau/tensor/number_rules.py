@@ -8,6 +8,7 @@ Not here  promotion of numbers beside tensors (base/promotion.py)."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Final
 
 from flambeau.base import dtypes
@@ -19,8 +20,22 @@ C_NAMES: Final = {
     "bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int",
     "int64": "int64_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
     "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "float8_e4m3fn": "c10::Float8_e4m3fn", "float8_e5m2": "c10::Float8_e5m2",
+    "float8_e4m3fnuz": "c10::Float8_e4m3fnuz", "float8_e5m2fnuz": "c10::Float8_e5m2fnuz",
 }  # fmt: skip
 _EXACT: Final = (int, float, bool, complex)
+# Operators whose number becomes an element: it has to be one that the dtype can hold.
+FILLS: Final = frozenset(
+    ("clamp", "clamp_max", "clamp_min", "constant_pad_nd", "fill", "index_fill", "masked_fill",
+     "scatter", "where")
+)  # fmt: skip
+# Dtypes that hold every number a record can carry, but for a few beyond float32.
+_WIDE: Final = (dtypes.float32, dtypes.float64)
+
+
+def may_overflow(name: str, element: dtype) -> bool:
+    """Whether a call may be one that check_holds refuses for its number alone."""
+    return name in FILLS and element not in _WIDE
 
 
 def number(value: Any, name: str, argument: str, position: int) -> Any:
@@ -70,16 +85,28 @@ def check_holds(value: Any, element: dtype) -> None:
     if element.category == 1:
         low = -(1 << (element.n_bits - 1)) if element.is_signed else -(1 << element.n_bits) + 1
         high = (1 << (element.n_bits - (1 if element.is_signed else 0))) - 1
-        if value.__class__ is float and not math.isfinite(value):
-            raise _overflow(value, element)
+        if value.__class__ is float:
+            if not math.isfinite(value):
+                raise _overflow(value, element)
+            low = low if element.is_signed else 0  # only whole numbers wrap
         if not low <= value <= high:
             raise _overflow(value, element)
         return
+    if element in dtypes.EIGHT_BITS and math.isinf(value):
+        raise _overflow(value, element)
     held = element.to_real()
     if held is dtypes.float64 or value.__class__ is bool or not math.isfinite(value):
         return
     if abs(value) > dtypes.FLOAT_FACTS[held][1]:
         raise _overflow(value, element)
+
+
+def check_numbers(name: str, values: Iterable[Any], element: dtype) -> None:
+    """check_holds of the numbers of a call; a choice makes narrow floats infinite instead."""
+    if name == "where" and element.is_floating_point and element is not dtypes.float32:
+        return
+    for value in values:
+        check_holds(float(value) if name == "constant_pad_nd" else value, element)
 
 
 def _overflow(value: Any, element: dtype) -> RuntimeError:

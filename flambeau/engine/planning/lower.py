@@ -331,6 +331,10 @@ class Lowering(Views):
 
     def product(self, left: Value, right: Value) -> Value:
         """(..., m, k) @ (..., k, n) with broadcast batch dims; fresh contiguous result."""
+        element = left.dtype
+        if element in dtypes.EIGHT_BITS:
+            wide = self.product(*[self.convert(each, element.compute) for each in (left, right)])
+            return self.convert(wide, element)
         left, right = self.memory(left), self.memory(right)
         if left.dtype.is_complex:
             (a, b), (c, d) = self.parts(left), self.parts(right)

@@ -266,7 +266,11 @@ def number_of(value: Any, target: Tensor) -> Any:
     if isinstance(value, (int, float, complex)) or (
         hasattr(value, "item") and getattr(value, "ndim", 1) == 0
     ):
-        return number_rules.held_number(number_rules.number(value, "fill_", "value", 1), element)
+        number = number_rules.number(value, "fill_", "value", 1)
+        is_narrow = element.is_floating_point and element.compute is not element
+        if is_narrow and number.__class__ is not complex:
+            return float(number)  # beyond them is infinity, or the largest there is
+        return number_rules.held_number(number, element)
     raise TypeError(
         f"can't assign a {_type_text(value)} to a torch.{SCALAR_TYPE_NAMES[element.name]}Tensor"
     )
@@ -295,7 +299,7 @@ def _written_fast(self: Tensor, seen: Layout, offset: int, value: Any) -> bool:
     if is_number:
         key: Any = kind
         if not (-6e4 < value < 6e4 and seen.dtype.category == 2):
-            number_rules.check_holds(value, seen.dtype)
+            number_of(value, self)
     else:
         other = value._base
         if (

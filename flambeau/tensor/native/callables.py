@@ -39,6 +39,7 @@ from flambeau.tensor.native.ways import (
     ViewWays,
     gradient_flags,
 )
+from flambeau.tensor.number_rules import may_overflow
 from flambeau.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -292,7 +293,7 @@ def _learn_inplace(
 ) -> None:
     """Remember the way of a write that Python did, where native code can do it."""
     target, others = arguments[0]._layout, arguments[1:]
-    if target.device is META:
+    if target.device is META or may_overflow(binding.name, target.dtype):
         return
     right, value = None, NO_VALUE
     if others:

@@ -19,6 +19,7 @@ from flambeau.tensor.binding import Binding
 from flambeau.tensor.native import tables
 from flambeau.tensor.native.library import Library
 from flambeau.tensor.native.tables import GRADIENT, RUN_TIME, VIEW_WAY, WAY
+from flambeau.tensor.number_rules import may_overflow
 from flambeau.tensor.tensor import Tensor
 
 ROW_KINDS: Final = {
@@ -93,6 +94,7 @@ class GeneralWays:
             and not (layout.dtype.category == 1 and followed)
             and not any(isinstance(number, bool) for number in call.numbers)
             and not any(each.dtype.is_complex for each in signature.all_layouts)
+            and not may_overflow(self._binding.name, layout.dtype)
         )
 
 

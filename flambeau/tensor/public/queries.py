@@ -17,6 +17,7 @@ from flambeau.tensor import creation, functions
 from flambeau.tensor.tensor import Size, Tensor
 
 _RESOLUTIONS: Final = {
+    **dict.fromkeys(dtypes.EIGHT_BITS, 1.0),
     dtypes.float16: 1e-3, dtypes.bfloat16: 1e-2, dtypes.float32: 1e-6, dtypes.float64: 1e-15
 }  # fmt: skip
 
