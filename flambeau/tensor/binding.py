@@ -28,6 +28,7 @@ from flambeau.tensor.number_rules import FILLS, check_numbers
 from flambeau.tensor.parameters import (
     ABSENT,
     Parameter,
+    hashable,
     of_numbers,
     parameters_of,
     role_of,
@@ -159,7 +160,7 @@ class Binding:
         for position, (parameter, value) in enumerate(zip(self.parameters, values, strict=True)):
             kind = parameter.kind
             if kind == "attribute":
-                key.append(_hashable(value))
+                key.append(hashable(value))
             elif isinstance(value, Tensor) and kind != "Tensors":
                 if "Number" in kind:
                     value = values[position] = value.item()
@@ -234,7 +235,7 @@ class Binding:
         attributes: dict[str, Any] = {}
         for parameter, value in zip(self.parameters, values, strict=True):
             if parameter.kind == "attribute":
-                seen[parameter.name] = attributes[parameter.name] = _hashable(value)
+                seen[parameter.name] = attributes[parameter.name] = hashable(value)
             elif parameter.kind == "Tensors":
                 seen[parameter.name] = tuple(each._layout for each in value)
             elif isinstance(value, Tensor):
@@ -374,7 +375,7 @@ class Binding:
         for parameter, value in zip(self.parameters, call.values, strict=True):
             name = parameter.name
             if parameter.kind == "attribute":
-                seen[name] = _hashable(value)
+                seen[name] = hashable(value)
             elif parameter.kind == "Tensors":
                 seen[name] = tuple([each._layout for each in value])
             else:
@@ -419,7 +420,7 @@ class Binding:
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, not "
                 f"{type(source).__name__}"
             )
-        attributes = tuple([_hashable(value) for value in values[1:]])
+        attributes = tuple([hashable(value) for value in values[1:]])
         given = source._layout
         memo = given.memo
         key = (self.operator, attributes)
@@ -464,20 +465,6 @@ def view_of(source: Tensor, layout: Layout, offset: int) -> Tensor:
     if source._versions is not None:
         made._versions = source._versions
     return made
-
-
-def _hashable(value: Any) -> Any:
-    """An attribute as part of a key: lists become tuples, numpy's integers Python's."""
-    kind = type(value)
-    if kind is int or kind is str or kind is bool or value is None:
-        return value
-    if isinstance(value, (tuple, list)):
-        return tuple([_hashable(each) for each in value])
-    if isinstance(value, Tensor):
-        return value.item()
-    if hasattr(value, "__index__") and not isinstance(value, int):
-        return value.__index__()
-    return value
 
 
 def check_size(layout: Layout) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from flambeau.base.errors import helped
 from flambeau.ops.define import OPERAND_KINDS, Elementwise, Operator
 from flambeau.ops.define import View as ViewOperator
+from flambeau.tensor.tensor import Tensor
 
 ABSENT: Final = object()
 
@@ -113,3 +114,17 @@ def wrong_type(binding: Any, position: int, values: list[Any]) -> TypeError:
         f"{name}(): argument '{parameter.name}' (position {position + 1}) must be {wanted}, not "
         f"{type(value).__name__}"
     )
+
+
+def hashable(value: Any) -> Any:
+    """An attribute as part of a key: lists become tuples, numpy's integers Python's."""
+    kind = type(value)
+    if kind is int or kind is str or kind is bool or value is None:
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple([hashable(each) for each in value])
+    if isinstance(value, Tensor):
+        return value.item()
+    if hasattr(value, "__index__") and not isinstance(value, int):
+        return value.__index__()
+    return value
