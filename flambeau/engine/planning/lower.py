@@ -104,11 +104,10 @@ class Lowering(Views):
         """Memory of output `number`, to be written by parts with `write`. Where the output goes
         into an operand, which may be read meanwhile, memory of its own."""
         if self.targets:
-            made = self.results.get(number)
-            if made is None:
+            if number not in self.results:
                 given = self.layouts[self.targets[number]]
-                made = self.results[number] = self.temporary(given.shape, given.dtype)
-            return made
+                self.results[number] = self.temporary(given.shape, given.dtype)
+            return self.results[number]
         layout = self.outputs[number]
         reference = self.n_operands + number
         return Value("memory", layout.shape, layout.dtype, reference, layout.strides, 0)
