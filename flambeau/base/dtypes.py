@@ -91,7 +91,7 @@ complex128 = dtype("complex128", "c128", 16, 3, True, "")
 
 float16.compute = float32
 bfloat16.compute = float32
-# Floats that are stored, moved and converted; few operators compute with them (base/float8.py).
+# Floats that are stored, moved and converted; few operators compute with them (codegen/float8.py).
 EIGHT_BITS: Final = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz)
 for _each in EIGHT_BITS:
     _each.compute = float32

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
-from flambeau.base.float8 import FORMATS
 from flambeau.codegen import llvm_float8
+from flambeau.codegen.float8 import FORMATS
 
 if TYPE_CHECKING:
     from flambeau.codegen.llvm_reader import LlvmReader, Operand

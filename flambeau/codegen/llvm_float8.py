@@ -1,8 +1,8 @@
 """Conversions between float32 and floats of 8 bits, for llvm_convert.
 
-Keeps     the bits are those of base.float8; neither way needs numbers below float32's normal ones,
+Keeps     the bits are those of codegen.float8; neither way needs numbers below float32's normal ones,
           so a CPU that takes them for 0 gives the same.
-Touches   base.float8, the reader it writes with.
+Touches   codegen.float8, the reader it writes with.
 Not here  the other conversions (llvm_convert.py)."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
-from flambeau.base.float8 import FORMATS
+from flambeau.codegen.float8 import FORMATS
 
 if TYPE_CHECKING:
     from flambeau.codegen.llvm_reader import LlvmReader, Operand

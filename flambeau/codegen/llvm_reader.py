@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
-from flambeau.base.float8 import FORMATS, code_of
 from flambeau.codegen import llvm_convert
+from flambeau.codegen.float8 import FORMATS, code_of
 from flambeau.codegen.vocabulary import MATH_WORDS, Vocabulary
 
 SCALAR_TYPES: Final = {

@@ -2,7 +2,7 @@
 
 Keeps     the others are refused with torch's error, which names its kernel.
 Touches   base.dtypes, base.errors.
-Not here  what the formats are (base/float8.py)."""
+Not here  what the formats are (codegen/float8.py)."""
 
 from __future__ import annotations
 

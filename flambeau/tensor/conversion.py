@@ -10,11 +10,12 @@ import ctypes
 import struct
 from typing import Any
 
-from flambeau.base import dtypes, float8
+from flambeau.base import dtypes
 from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.promotion import SCALAR_TYPE_NAMES
+from flambeau.codegen import float8
 from flambeau.engine import external, stream
 from flambeau.tensor.tensor import Tensor
 

@@ -16,8 +16,8 @@ from flambeau.base import dtypes, promotion
 from flambeau.base.devices import CPU, META, Device, device
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
-from flambeau.base.float8 import code_of
 from flambeau.base.layout import Layout, contiguous, layout
+from flambeau.codegen.float8 import code_of
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
 from flambeau.engine.external import OutsideBlock

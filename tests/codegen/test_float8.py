@@ -8,7 +8,7 @@ import pytest
 
 import flambeau as torch
 from flambeau.base import dtypes
-from flambeau.base.float8 import FORMATS, code_of, values
+from flambeau.codegen.float8 import FORMATS, code_of, values
 
 
 @pytest.mark.parametrize("of", dtypes.EIGHT_BITS)
