@@ -1,7 +1,7 @@
 """Conversions between float32 and floats of 8 bits, for llvm_convert.
 
-Keeps     the bits are those of codegen.float8; neither way needs numbers below float32's normal ones,
-          so a CPU that takes them for 0 gives the same.
+Keeps     the bits are those of codegen.float8; neither way needs numbers below float32's normal
+          ones, so a CPU that takes them for 0 gives the same.
 Touches   codegen.float8, the reader it writes with.
 Not here  the other conversions (llvm_convert.py)."""
 
