@@ -86,6 +86,18 @@ def test_bits_do_not_depend_on_threads_or_vectors(shape):
                 assert torch.equal(one, other), number
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 7, 8, 9, 14, 16, 17, 24, 33])
+def test_bits_do_not_depend_on_how_vectors_divide_rows(width):
+    torch.manual_seed(6)
+    image = torch.randn(3, 5, 6, width, requires_grad=True)
+    weight = torch.randn(19, 5, 3, 3, requires_grad=True)
+    found = []
+    for bits in (256, 512):
+        with debug.vector_bits(bits):
+            found.append([each.tolist() for each in results(image, weight)])
+    assert found[0] == found[1]
+
+
 def test_an_image_does_not_depend_on_its_batch():
     torch.manual_seed(4)
     image, weight = torch.randn(6, 8, 15, 13), torch.randn(7, 8, 3, 3)
