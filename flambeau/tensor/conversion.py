@@ -15,7 +15,6 @@ from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.promotion import SCALAR_TYPE_NAMES
-from flambeau.codegen import float8
 from flambeau.engine import external, stream
 from flambeau.tensor.tensor import Tensor
 
@@ -86,6 +85,8 @@ def _decoded(raw: bytes, element: dtype) -> list[Any]:
     if element.format:
         return list(struct.unpack(f"={count}{element.format}", raw))
     if element in dtypes.EIGHT_BITS:
+        from flambeau.codegen import float8
+
         known = float8.values(element)
         return [known[code] for code in raw]
     if element is dtypes.bfloat16:

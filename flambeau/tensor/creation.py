@@ -17,7 +17,6 @@ from flambeau.base.devices import CPU, META, Device, device
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
-from flambeau.codegen.float8 import code_of
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
 from flambeau.engine.external import OutsideBlock
@@ -101,6 +100,8 @@ def packed(values: list[Any], element: dtype) -> bytes:
         parts = [part for value in values for part in (complex(value).real, complex(value).imag)]
         return struct.pack(f"={2 * count}{letter}", *parts)
     if element in dtypes.EIGHT_BITS:
+        from flambeau.codegen.float8 import code_of
+
         return bytes([code_of(float(value), element) for value in values])
     if element is dtypes.float64:
         return array("d", values).tobytes()
