@@ -6,6 +6,7 @@ Not here  applying the mask (ops.rows.losses: dropout_mask)."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from flambeau.base import dtypes
@@ -88,8 +89,6 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     """Dropout of whole channels of (N, C, H, W)."""
     _check(p)
     if input.dim() not in (3, 4):
-        import warnings
-
         warnings.warn(
             f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and "
             "will result in an error in a future release. To retain the behavior and silence this "
@@ -110,7 +109,12 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return _of_channels(input, p, training, inplace)
 
 
-def _alpha_dropped(input: Any, shape: tuple[int, ...], p: float, inplace: bool) -> Any:
+def _alpha_dropped(
+    input: Any, shape: tuple[int, ...], p: float, training: bool, inplace: bool
+) -> Any:
+    _check(p)
+    if not training or p == 0.0 or input._layout.n_elements == 0:
+        return input
     if p == 1.0:
         return input.mul_(0.0) if inplace else t.mul(input, 0.0)
     alpha = 1.7580993408473766
@@ -125,21 +129,15 @@ def _alpha_dropped(input: Any, shape: tuple[int, ...], p: float, inplace: bool) 
 
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Dropout to SELU's lower bound, mean and variance kept."""
-    _check(p)
-    if not training or p == 0.0 or input._layout.n_elements == 0:
-        return input
-    return _alpha_dropped(input, tuple(input.shape), p, inplace)
+    return _alpha_dropped(input, tuple(input.shape), p, training, inplace)
 
 
 def feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:
     """alpha_dropout of whole channels."""
-    _check(p)
-    if not training or p == 0.0 or input._layout.n_elements == 0:
-        return input
     shape = tuple(input.shape[:2]) + (1,) * (input.dim() - 2)
-    return _alpha_dropped(input, shape, p, inplace)
+    return _alpha_dropped(input, shape, p, training, inplace)
 
 
 def rrelu_slopes(input: Any, lower: float, upper: float) -> Any:

@@ -10,6 +10,7 @@ import math
 import warnings
 from typing import Any
 
+from flambeau.base.errors import helped
 from flambeau.tensor import functions as t
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
@@ -96,7 +97,9 @@ def interpolate(
         align_corners = False
     count = input.dim() - 2
     if antialias:
-        raise NotImplementedError("interpolate(antialias=True) is not there yet")
+        raise NotImplementedError(
+            helped("interpolate(antialias=True) is not there yet", fix="antialias=False")
+        )
     sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor, count)
     if mode == "area":
         from flambeau.nn.functions import pooling

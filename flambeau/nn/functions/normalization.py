@@ -6,6 +6,7 @@ Not here  the kernels (ops.rows.normalization)."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
@@ -20,10 +21,7 @@ def layer_norm(
 
 
 def _check_batch(shape: Any) -> None:
-    count = shape[0]
-    for size in shape[2:]:
-        count *= size
-    if count == 1:
+    if shape[0] * prod(shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {shape}"
         )
@@ -46,12 +44,24 @@ def batch_norm(
     if input.dim() < 2:
         return _without_channels(input, running_mean, weight, bias)
     output, mean, var, *_ = t.batch_norm_train(input, weight, bias, eps)
-    with no_grad():
-        if running_mean is not None:
-            running_mean.mul_(1 - momentum).add_(mean.detach(), alpha=momentum)
-        if running_var is not None:
-            running_var.mul_(1 - momentum).add_(var.detach(), alpha=momentum)
+    for running, new in ((running_mean, mean), (running_var, var)):
+        if running is not None:
+            _average(running, new.detach(), momentum)
     return output
+
+
+def _average(running: Any, new: Any, momentum: float) -> None:
+    """Move a running statistic towards a batch's."""
+    with no_grad():
+        running.mul_(1 - momentum).add_(new, alpha=momentum)
+
+
+def _per_channel(output: Any, weight: Any, bias: Any) -> Any:
+    """output * weight + bias, each of one number a channel, where they are given."""
+    sides = (1, output.shape[1]) + (1,) * (output.dim() - 2)
+    if weight is not None:
+        output = output * weight.reshape(sides)
+    return output if bias is None else output + bias.reshape(sides)
 
 
 def _without_channels(input: Any, running_mean: Any, weight: Any, bias: Any) -> Any:
@@ -76,28 +86,17 @@ def instance_norm(
     """Batch norm of every sample by itself."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    spatial = 1
-    for size in input.shape[2:]:
-        spatial *= size
-    if spatial == 1:
+    if prod(input.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
         )
     samples, channels = input.shape[:2]
     flat = input.reshape(1, samples * channels, *input.shape[2:])
     output, mean, var, *_ = t.batch_norm_train(flat, None, None, eps)
-    output = output.reshape(input.shape)
-    sides = (1, channels) + (1,) * (input.dim() - 2)
-    if weight is not None:
-        output = output * weight.reshape(sides)
-    if bias is not None:
-        output = output + bias.reshape(sides)
-    with no_grad():
-        for running, new in ((running_mean, mean), (running_var, var)):
-            if running is not None:
-                average = new.detach().reshape(samples, channels).mean(0)
-                running.mul_(1 - momentum).add_(average, alpha=momentum)
-    return output
+    for running, new in ((running_mean, mean), (running_var, var)):
+        if running is not None:
+            _average(running, new.detach().reshape(samples, channels).mean(0), momentum)
+    return _per_channel(output.reshape(input.shape), weight, bias)
 
 
 def group_norm(
@@ -126,10 +125,7 @@ def group_norm(
     per_group = input.numel() // max(samples * num_groups, 1)
     rows = input.reshape(samples, num_groups, per_group)
     output = layer_norm(rows, (per_group,), None, None, eps).reshape(input.shape)
-    sides = (1, channels) + (1,) * (input.dim() - 2)
-    if weight is not None:
-        output = output * weight.reshape(sides)
-    return output if bias is None else output + bias.reshape(sides)
+    return _per_channel(output, weight, bias)
 
 
 def local_response_norm(
