@@ -68,10 +68,6 @@ class Layout:
         self.span: Final = high - low + 1 if n_elements else 0
         self.span_bytes: Final = self.span * element.itemsize
 
-    def with_dtype(self, element: dtype) -> Layout:
-        """Same shape and strides, another dtype."""
-        return layout(self.shape, self.strides, element, self.device)
-
     def __repr__(self) -> str:
         return f"{self.dtype.name} {self.shape} strides {self.strides} on {self.device}"
 

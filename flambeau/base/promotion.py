@@ -197,8 +197,8 @@ def result_type(operands: Iterable[Operand]) -> dtype:
     return found
 
 
-def promote(rule: str, operands: tuple[Operand, ...], name: str) -> tuple[dtype, dtype]:
-    """(dtype computed in, dtype of the result) of operator `name` under `rule`."""
+def promote(rule: str, operands: tuple[Operand, ...]) -> tuple[dtype, dtype]:
+    """(dtype computed in, dtype of the result) of an operator under `rule`."""
     if rule is SAME:
         for each in operands:
             if type(each) is Layout:

@@ -213,16 +213,17 @@ def like_strides(one: Layout) -> Shape:
     return _elementwise_strides((one,), one.shape)
 
 
-def reduced_dims(input: Layout, dim: int | Sequence[int] | None, name: str) -> tuple[int, ...]:
+def reduced_dims(input: Layout, dim: int | Sequence[int] | None) -> tuple[int, ...]:
     """Dims that a reduction folds, sorted; None and () mean all of them."""
     if dim is None:
         return tuple(range(input.ndim))
     if isinstance(dim, int):
-        return (wrap_dim(dim, input.ndim),) if input.ndim else (wrap_dim(dim, 0),)[:0]
+        wrapped = wrap_dim(dim, input.ndim)
+        return (wrapped,) if input.ndim else ()
     if not dim:
         return tuple(range(input.ndim))
-    wrapped = sorted(wrap_dims(dim, input.ndim))
-    return tuple(wrapped) if input.ndim else ()
+    several = sorted(wrap_dims(dim, input.ndim))
+    return tuple(several) if input.ndim else ()
 
 
 def reduced_shape(shape: Shape, dims: tuple[int, ...], keepdim: bool) -> Shape:

@@ -199,7 +199,7 @@ class Elementwise(Operator):
         self, operands: tuple[Any, ...], attributes: dict[str, Any]
     ) -> tuple[dtype, dtype]:
         """(dtype computed in, dtype of the result) for the operands that promote."""
-        return promotion.promote(self.promote, operands, self.name)
+        return promotion.promote(self.promote, operands)
 
     def check(self, common: dtype) -> None:
         """Refuse dtypes, with torch's errors; `common` is the dtype computed in."""
@@ -292,7 +292,7 @@ class Reduction(Operator):
     ) -> Inferred:
         """Shape without the reduced dims (or 1 with keepdim), the dtype torch gives."""
         result = self.result_dtype(input.dtype, dtype)
-        dims = shapes.reduced_dims(input, dim, self.name)
+        dims = shapes.reduced_dims(input, dim)
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
         out = contiguous(shape, result, input.device)
         return Inferred((out,), {"dim": dims, "keepdim": keepdim, "dtype": result})

@@ -43,9 +43,9 @@ def test_rules_of_operators():
         promotion.SAME: ("int32", "int32"),
     }
     for rule, expected in rules.items():
-        found = promotion.promote(rule, (integers,), "any")
+        found = promotion.promote(rule, (integers,))
         assert tuple(each.name for each in found) == expected, rule
-    found = promotion.promote(promotion.SAME, (integers, number), "any")
+    found = promotion.promote(promotion.SAME, (integers, number))
     assert found == (dtypes.int32, dtypes.int32)
 
 
@@ -55,7 +55,7 @@ def test_default_dtype_decides_for_numbers():
     promotion.set_default_dtype(dtypes.float64)
     try:
         assert promotion.result_type((integers, promotion.REAL)) is dtypes.float64
-        assert promotion.promote(promotion.INT_TO_FLOAT, (integers,), "any")[0] is dtypes.float64
+        assert promotion.promote(promotion.INT_TO_FLOAT, (integers,))[0] is dtypes.float64
     finally:
         promotion.set_default_dtype(dtypes.float32)
 

@@ -63,7 +63,7 @@ def _padded_by_name(
     return input, tuple(total // 2 for total in totals)
 
 
-def _padded(input: Any, padding: Any, count: int) -> Any:
+def _padded(input: Any, padding: Any) -> Any:
     sides = [each for side in reversed(padding) for each in (side, side)]
     return t.constant_pad_nd(input, tuple(sides), 0.0) if any(sides) else input
 
@@ -160,7 +160,7 @@ def unfold(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {list(input.shape)}"
         )
-    input = _padded(input.unsqueeze(0) if is_single else input, pad, 2)
+    input = _padded(input.unsqueeze(0) if is_single else input, pad)
     sizes = tuple(map(out_size, input.shape[2:], kernel, step, far))
     view = windows(input, kernel, step, far, sizes).permute(0, 1, 4, 5, 2, 3)
     columns = view.reshape(input.shape[0], input.shape[1] * math.prod(kernel), math.prod(sizes))

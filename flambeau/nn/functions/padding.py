@@ -31,7 +31,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    _check_dims(input, sides, mode)
+    _check_dims(input, sides)
     if mode == "circular":
         return _repeated(input, sides, mode)
     return in_float32(_repeated)(input, sides, mode)
@@ -57,7 +57,7 @@ def _repeated(input: Any, sides: list[int], mode: str) -> Any:
     return input
 
 
-def _check_dims(input: Any, sides: list[int], mode: str) -> None:
+def _check_dims(input: Any, sides: list[int]) -> None:
     n_padded = len(sides) // 2
     if not (len(sides) in (2, 4, 6) and input.dim() in (n_padded + 1, n_padded + 2)):
         raise NotImplementedError(

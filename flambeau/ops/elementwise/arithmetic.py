@@ -194,8 +194,8 @@ class Divide(Elementwise):
     ) -> tuple[dtype, dtype]:
         mode = attributes.get("rounding_mode")
         if mode is None:
-            return promotion.promote(INT_TO_FLOAT, operands, self.name)
-        common, result = promotion.promote(DEFAULT, operands, self.name)
+            return promotion.promote(INT_TO_FLOAT, operands)
+        common, result = promotion.promote(DEFAULT, operands)
         if common is dtypes.bool_:
             raise not_implemented(f"div_{mode}_cpu", common)
         return common, result

@@ -257,7 +257,7 @@ class AMinMax(Operator):
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has "
                 "no identity."
             )
-        dims = shapes.reduced_dims(input, dim, self.name)
+        dims = shapes.reduced_dims(input, dim)
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
         out = contiguous(shape, input.dtype, input.device)
         return Inferred((out, out), {"dim": dims, "keepdim": keepdim})

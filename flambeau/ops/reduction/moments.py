@@ -75,7 +75,7 @@ class Moment(Operator):
             raise RuntimeError(f"{name} only support floating point and complex dtypes")
         if correction is None:
             correction = 0 if unbiased is False else 1
-        dims = shapes.reduced_dims(input, dim, self.name)
+        dims = shapes.reduced_dims(input, dim)
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
         spread = contiguous(shape, input.dtype.to_real(), input.device)
         attributes = {"dim": dims, "keepdim": keepdim, "correction": correction}
@@ -184,7 +184,7 @@ class LogSumExp(Operator):
         result = input.dtype
         if result.category < 2:
             result = promotion.default_dtype()
-        dims = shapes.reduced_dims(input, dim, self.name)
+        dims = shapes.reduced_dims(input, dim)
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
         out = contiguous(shape, result, input.device)
         return Inferred((out,), {"dim": dims, "keepdim": keepdim, "dtype": result})

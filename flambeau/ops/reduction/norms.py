@@ -34,7 +34,7 @@ class VectorNorm(Operator):
                 "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                 f"{type_name(result)}"
             )
-        dims = shapes.reduced_dims(input, dim, self.name)
+        dims = shapes.reduced_dims(input, dim)
         if any(input.shape[each] == 0 for each in dims) and (order < 0 or order == INFINITY):
             raise RuntimeError(
                 f"linalg.vector_norm cannot compute the {order} norm on an empty tensor because "
