@@ -154,8 +154,7 @@ def view(binding: Binding, function: Function, packs: bool = False) -> Function:
 
     def python(*arguments: Any, **named: Any) -> Any:
         found = function(*arguments, **named)
-        if not isinstance(found, tuple):
-            ways.learn(arguments, named, packs)
+        ways.learn(arguments, named, packs)
         return found
 
     attach = _general_attach(native, binding)

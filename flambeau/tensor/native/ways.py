@@ -119,19 +119,26 @@ class ViewWays:
         given = values[0]._layout
         attributes = tuple(values[1:])
         view = given.memo.get((binding.operator, attributes))
-        if view is None or not isinstance(view[0], Layout) or view[0].itemsize != given.itemsize:
+        if not view:
+            return
+        is_one = isinstance(view[0], Layout)
+        several = () if is_one else tuple(map(tuple, view))
+        if any(layout.itemsize != given.itemsize for layout, _ in several or [view]):
             return
         if len(self.found) >= MAX_WAYS:
             self.found.clear()
         named = {p.name: a for p, a in zip(binding.parameters[1:], attributes, strict=True)}
         layouts = (given,)
         words = (ctypes.c_uint64 * len(VIEW_WAY))()
-        way = {"layout": id(view[0]), "offset": view[1] & (1 << 64) - 1, "attributes": id(named),
-               "layouts": id(layouts)}  # fmt: skip
+        layout, offset = view if is_one else several[0]
+        way = {
+            "layout": id(layout), "offset": offset & (1 << 64) - 1, "attributes": id(named),
+            "layouts": id(layouts), "several": 0 if is_one else id(several),
+        }  # fmt: skip
         for name, word in way.items():
             words[VIEW_WAY[name] // 8] = word
         address = _Address(ctypes.addressof(words))
-        address.held = (words, view, named, layouts)
+        address.held = (words, view, several, named, layouts)
         self.found[key] = address
 
 

@@ -241,3 +241,38 @@ def test_unknown_layouts_fall_back(monkeypatch):
     assert library.library() is None
     assert callables.walk() is None
     assert callables.unary(None, len, {}) is len
+
+
+def test_several_views_at_once():
+    x = torch.arange(24.0).reshape(4, 6).clone()
+    tracked = (x * 1).requires_grad_()
+    for _ in range(3):
+        for given in (x, x[1:], x.t()):
+            expected = [given[n].tolist() for n in range(given.shape[0])]
+            assert [each.tolist() for each in given.unbind(0)] == expected
+            assert type(given.unbind(0)) is tuple
+            parts = given.split(3, 1)
+            assert tuple(parts[0].shape) == (given.shape[0], 3)
+            assert parts[-1]._base is (x if given is x else given._base)
+        first, second = tracked.split(2)
+        (first.sum() * 2 + second.prod()).backward()
+        assert tracked.grad[0].tolist() == [2.0] * 6
+        assert (first.grad_fn.name(), first.output_nr) == (second.grad_fn.name(), 0)
+        assert second.output_nr == 1
+        tracked.grad = None
+        with torch.no_grad():
+            third, _ = tracked.split(2)
+            assert not third.requires_grad
+        y = x.clone()
+        y.unbind(1)[2].zero_()
+        assert y[:, 2].tolist() == [0.0] * 4
+    assert torch.ones(0, 3).unbind(0) == ()
+
+
+def test_several_views_are_not_kept():
+    x = torch.ones(3, 2)
+    x.unbind()
+    before = [sys.getrefcount(each) for each in (x, x._storage, x._layout)]
+    for _ in range(1000):
+        x.unbind()
+    assert [sys.getrefcount(each) for each in (x, x._storage, x._layout)] == before

@@ -1,7 +1,7 @@
 """LLVM text of making views: Binding.call_view and x[int], spelled out.
 
-Keeps     a view whose layout is known by its key; families with in-place history, several views at
-          once and views in no_grad mode of what has a history are Python's.
+Keeps     views whose layouts are known by their key; families with in-place history and several
+          views at once of what has a history are Python's.
 Touches   writer, record_text, general_text (reading arguments, histories).
 Not here  layouts of views (base/view_rules.py)."""
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from flambeau.tensor.native.tables import CALLABLE, TABLE, VIEW_WAY, Offsets, new_object
 from flambeau.tensor.native.text.general_text import Arguments, arrange, read
-from flambeau.tensor.native.text.loops import item
+from flambeau.tensor.native.text.loops import item, loop, next_of
 from flambeau.tensor.native.text.record_text import hand_over
 from flambeau.tensor.native.text.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
@@ -145,6 +145,10 @@ def view_text(name: str, o: Offsets) -> str:
     w.needs("%stream", "surprise")
     history = w.local(f"i32 @plain_family(ptr %table, ptr %stream, ptr {source})")
     w.branch(w.new(f"icmp slt i32 {history}, 0"), "surprise")
+    several = w.load(way, VIEW_WAY["several"])
+    w.branch(w.is_null(several), "one", "several")
+    _several(w, several, history, source, out_place)
+    w.label("one")
     attributes = w.held(w.load(way, VIEW_WAY["attributes"]))
     w.store(attributes, attributes_place)
     layouts = w.held(w.load(way, VIEW_WAY["layouts"]))
@@ -161,6 +165,27 @@ def view_text(name: str, o: Offsets) -> str:
     w.goto("python")
     hand_over(w)
     return w.text()
+
+
+def _several(w: Writer, several: str, history: str, source: str, out_place: str) -> None:
+    """A tuple of views of what has no history: (layout, offset) pairs say which."""
+    index, known_place = w.place("view_index", "i64"), w.owner("known")
+    w.label("several")
+    w.branch(w.new(f"icmp ne i32 {history}, 0"), "surprise")
+    w.store(w.held(several), known_place)
+    count = w.call("PyTuple_Size", several)
+    made = w.needs(w.call("PyTuple_New", count), "surprise")
+    w.store(made, out_place)
+    n = loop(w, "view", index, count)
+    pair = w.call("PyTuple_GetItem", several, n)
+    further = w.call("PyLong_AsSsize_t", w.call("PyTuple_GetItem", pair, "1"))
+    layout = w.call("PyTuple_GetItem", pair, "0")
+    one = w.local(f"ptr @make_view(ptr %table, ptr {source}, ptr {layout}, i64 {further})")
+    w.call("PyTuple_SetItem", made, n, w.needs(one, "surprise"))
+    next_of(w, "view", index)
+    made = w.take(out_place)
+    w.let_go()
+    w.returns(f"ptr {made}")
 
 
 def getitem_text(name: str, o: Offsets) -> str:
