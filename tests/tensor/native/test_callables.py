@@ -262,7 +262,8 @@ def test_several_views_at_once():
         tracked.grad = None
         with torch.no_grad():
             third, _ = tracked.split(2)
-            assert not third.requires_grad
+            assert third.requires_grad
+            assert third._creation is not None
         y = x.clone()
         y.unbind(1)[2].zero_()
         assert y[:, 2].tolist() == [0.0] * 4
