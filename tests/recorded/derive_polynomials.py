@@ -183,6 +183,10 @@ def _atan(z: Any) -> Any:
     return (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
 
 
+def _tanh(z: Any) -> Any:
+    return (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+
+
 def _over(t: Any) -> Any:
     return 4 * (1 + t) / (1 - t)
 
@@ -230,6 +234,8 @@ FITS = {
     "ATAN_LIGHT": Fit("(atan t - t) / t^3, z = t^2", _atan, lambda z: z, 0, 1, 11),
     "SINH_64": Fit("(sinh x - x) / x^3, z = x^2",
                    lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, 0, 1, 6),
+    "TANH_32": Fit("(tanh x - x) / x^3, z = x^2", _tanh, lambda z: z / (1 + z * _tanh(z)),
+                   mp.mpf("1e-9"), 1, 6, True),
     "ERF_32": Fit("erf(x) / x - 1, z = x^2", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
                   _one, 0, 0.8611, 6, True),
     "ERF_TAIL_32": Fit("log(erfc t) / t + 1", lambda t: mp.log(mp.erfc(t)) / t + 1,

@@ -1,6 +1,7 @@
 """sigmoid, tanh, sinh, cosh, asinh, acosh, atanh from the plain words.
 
-Keeps     odd functions keep the sign of zero; float32 results come from float64 arithmetic.
+Keeps     odd functions keep the sign of zero; float32 results come from float64 arithmetic, those
+          of tanh from float32.
 Touches   parts, coefficients, exponential.
 Not here  exp and log themselves.
 Source    e^x - 1 carried as a sum high + low, one division, its remainder put back.
@@ -8,12 +9,15 @@ Source    e^x - 1 carried as a sum high + low, one division, its remainder put b
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base import dtypes
 from flambeau.codegen.mathlib import coefficients as table
 from flambeau.codegen.mathlib import exponential, parts
 from flambeau.codegen.mathlib.parts import INF, NAN, at_most, clamp
+
+# Up to here tanh is a polynomial in float32.
+TANH_BORDER: Final = 1.0
 
 
 def sigmoid_float32(k: Any, x: Any) -> Any:
@@ -44,10 +48,16 @@ def sigmoid_float64(k: Any, x: Any) -> Any:
 
 
 def tanh_float32(k: Any, x: Any) -> Any:
-    """e / (e + 2) with e = e^(2|x|) - 1; 1 from 9.02 on."""
-    wide = at_most(k, k.abs(parts.widened(k, x)), 10.0)
-    e = parts.expm1_light(k, wide, 2.0)
-    return k.copysign(parts.narrowed(k, k.div(e, k.add(e, 2.0))), x)
+    """Up to 1 an odd polynomial; beyond, 1 - 2 / (e^(2|x|) + 1), which rounds to 1 from 9.02 on."""
+    t = at_most(k, k.abs(x), 10.0)
+    twice = k.add(t, t)
+    n, shifted = parts.nearest_multiple(k, twice, parts.LOG2E, 127)
+    power = k.bitcast(k.shift_left(k.bitcast(shifted, dtypes.int32), 23), dtypes.float32)
+    divisor = k.fma(power, parts.exp_reduced_32(k, twice, n), 1.0)
+    large = k.sub(1.0, k.div(2.0, divisor))
+    z = k.mul(t, t)
+    small = k.fma(parts.horner(k, z, table.TANH_32), k.mul(z, t), t)
+    return k.copysign(k.select(k.gt(t, TANH_BORDER), large, small), x)
 
 
 def _expm1_pair(k: Any, x: Any) -> tuple[Any, Any]:

@@ -27,6 +27,14 @@ def test_error(name, of):
     assert worst <= (2.0 if name in TWO and of is dtypes.float64 else 1.0), where
 
 
+def test_both_sides_of_the_border_of_tanh():
+    """A polynomial up to 1, an exponential beyond: both are worst there."""
+    worst, where = worst_ulp(
+        "tanh", dtypes.float32, spread(dtypes.float32, (0.95, 1.05), count=4000)
+    )
+    assert worst <= 1.0, where
+
+
 @pytest.mark.parametrize("of", KINDS, ids=repr)
 def test_odd_functions_are_odd(of):
     """Bit for bit: the sign is put on last."""
