@@ -18,7 +18,7 @@ from flambeau.engine import stream
 from flambeau.nn.modules.naming import type_name
 from flambeau.optim.state import STEP, ParameterState, plain
 from flambeau.tensor import Tensor
-from flambeau.utils.hooks import RemovableHandle
+from flambeau.utils.hooks import RemovableHandle, registered
 
 
 class _Required:
@@ -38,16 +38,12 @@ _global_post_hooks: OrderedDict[int, Any] = OrderedDict()
 
 def register_optimizer_step_pre_hook(hook: Any) -> RemovableHandle:
     """Call hook(optimizer, args, kwargs) before every step of every optimizer."""
-    handle = RemovableHandle(_global_pre_hooks)
-    _global_pre_hooks[handle.id] = hook
-    return handle
+    return registered(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Any) -> RemovableHandle:
     """Call hook(optimizer, args, kwargs) after every step of every optimizer."""
-    handle = RemovableHandle(_global_post_hooks)
-    _global_post_hooks[handle.id] = hook
-    return handle
+    return registered(_global_post_hooks, hook)
 
 
 def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,41 +136,33 @@ class Optimizer:
 
     # Hooks ---------------------------------------------------------------------------
 
-    def _registered(self, name: str, hook: Any, prepend: bool = False) -> RemovableHandle:
-        table = getattr(self, name)
-        handle = RemovableHandle(table)
-        table[handle.id] = hook
-        if prepend:
-            table.move_to_end(handle.id, last=False)
-        return handle
-
     def register_step_pre_hook(self, hook: Any) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) before each step."""
-        return self._registered("_optimizer_step_pre_hooks", hook)
+        return registered(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Any) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) after each step."""
-        return self._registered("_optimizer_step_post_hooks", hook)
+        return registered(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
         """Call hook(optimizer) before state_dict()."""
-        return self._registered("_optimizer_state_dict_pre_hooks", hook, prepend)
+        return registered(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
         """Call hook(optimizer, state_dict) after state_dict()."""
-        return self._registered("_optimizer_state_dict_post_hooks", hook, prepend)
+        return registered(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(
         self, hook: Any, prepend: bool = False
     ) -> RemovableHandle:
         """Call hook(optimizer, state_dict) before load_state_dict()."""
-        return self._registered("_optimizer_load_state_dict_pre_hooks", hook, prepend)
+        return registered(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(
         self, hook: Any, prepend: bool = False
     ) -> RemovableHandle:
         """Call hook(optimizer) after load_state_dict()."""
-        return self._registered("_optimizer_load_state_dict_post_hooks", hook, prepend)
+        return registered(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     # State ------------------------------------------------------------------------------
 

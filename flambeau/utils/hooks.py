@@ -36,3 +36,17 @@ class RemovableHandle:
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
+
+
+def registered(
+    table: Any, hook: Any, prepend: bool = False, *marks: tuple[Any, bool]
+) -> RemovableHandle:
+    """The handle of a hook put into a table, and into the tables of those it is marked as."""
+    handle = RemovableHandle(table, extra_dict=[marked for marked, _ in marks])
+    table[handle.id] = hook
+    for marked, is_wanted in marks:
+        if is_wanted:
+            marked[handle.id] = True
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from typing import Any, Final
 
 from flambeau.tensor import Tensor
-from flambeau.utils.hooks import RemovableHandle
+from flambeau.utils.hooks import RemovableHandle, registered
 
 # Hooks of every module.
 GLOBAL_FORWARD: Final[OrderedDict[int, Any]] = OrderedDict()
@@ -20,26 +20,14 @@ GLOBAL_FORWARD_PRE: Final[OrderedDict[int, Any]] = OrderedDict()
 _GLOBAL_ALWAYS_CALLED: Final[OrderedDict[int, Any]] = OrderedDict()
 
 
-def _registered(table: Any, hook: Any, prepend: bool, *marks: tuple[Any, bool]) -> RemovableHandle:
-    """The handle of a hook put into a table; `marks` are tables of those it is to be noted in."""
-    handle = RemovableHandle(table, extra_dict=[marked for marked, _ in marks])
-    table[handle.id] = hook
-    for marked, is_wanted in marks:
-        if is_wanted:
-            marked[handle.id] = True
-    if prepend:
-        table.move_to_end(handle.id, last=False)
-    return handle
-
-
 def register_module_forward_hook(hook: Any, *, always_call: bool = False) -> RemovableHandle:
     """A forward hook of every module."""
-    return _registered(GLOBAL_FORWARD, hook, False, (_GLOBAL_ALWAYS_CALLED, always_call))
+    return registered(GLOBAL_FORWARD, hook, False, (_GLOBAL_ALWAYS_CALLED, always_call))
 
 
 def register_module_forward_pre_hook(hook: Any) -> RemovableHandle:
     """A forward pre-hook of every module."""
-    return _registered(GLOBAL_FORWARD_PRE, hook, False)
+    return registered(GLOBAL_FORWARD_PRE, hook)
 
 
 def register_forward_hook(
@@ -47,7 +35,7 @@ def register_forward_hook(
     always_call: bool = False,
 ) -> RemovableHandle:  # fmt: skip
     """Call hook(module, inputs, output) after forward; what it returns replaces the output."""
-    return _registered(
+    return registered(
         self._forward_hooks, hook, prepend, (self._forward_hooks_with_kwargs, with_kwargs),
         (self._forward_hooks_always_called, always_call),
     )  # fmt: skip
@@ -57,19 +45,19 @@ def register_forward_pre_hook(
     self: Any, hook: Any, *, prepend: bool = False, with_kwargs: bool = False
 ) -> RemovableHandle:
     """Call hook(module, inputs) before forward; what it returns replaces the inputs."""
-    return _registered(
+    return registered(
         self._forward_pre_hooks, hook, prepend, (self._forward_pre_hooks_with_kwargs, with_kwargs)
     )
 
 
 def register_full_backward_hook(self: Any, hook: Any, prepend: bool = False) -> RemovableHandle:
     """Call hook(module, grad_input, grad_output) when gradients of the inputs are known."""
-    return _registered(self._backward_hooks, hook, prepend)
+    return registered(self._backward_hooks, hook, prepend)
 
 
 def register_full_backward_pre_hook(self: Any, hook: Any, prepend: bool = False) -> RemovableHandle:
     """Call hook(module, grad_output) before gradients flow through the module."""
-    return _registered(self._backward_pre_hooks, hook, prepend)
+    return registered(self._backward_pre_hooks, hook, prepend)
 
 
 def call(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

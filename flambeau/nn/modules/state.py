@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from flambeau.tensor import Tensor
-from flambeau.utils.hooks import RemovableHandle
+from flambeau.utils.hooks import RemovableHandle, registered
 
 EXTRA_STATE_KEY = "_extra_state"
 
@@ -235,9 +235,7 @@ def load_state_dict(
 
 def register_state_dict_hook(self: Any, hook: Any) -> RemovableHandle:
     """Call hook(module, state_dict, prefix, metadata) after state_dict()."""
-    handle = RemovableHandle(self._state_dict_hooks)
-    self._state_dict_hooks[handle.id] = hook
-    return handle
+    return registered(self._state_dict_hooks, hook)
 
 
 def register_state_dict_post_hook(self: Any, hook: Any) -> RemovableHandle:
@@ -248,18 +246,14 @@ def register_state_dict_post_hook(self: Any, hook: Any) -> RemovableHandle:
 
 def register_state_dict_pre_hook(self: Any, hook: Any) -> RemovableHandle:
     """Call hook(module, prefix, keep_vars) before state_dict()."""
-    handle = RemovableHandle(self._state_dict_pre_hooks)
-    self._state_dict_pre_hooks[handle.id] = hook
-    return handle
+    return registered(self._state_dict_pre_hooks, hook)
 
 
 def register_bare_load_state_dict_pre_hook(
     self: Any, hook: Any, with_module: bool = False
 ) -> RemovableHandle:
     """Call hook(state_dict, prefix, ...), or hook(module, state_dict ...), before loading."""
-    handle = RemovableHandle(self._load_state_dict_pre_hooks)
-    self._load_state_dict_pre_hooks[handle.id] = partial(hook, self) if with_module else hook
-    return handle
+    return registered(self._load_state_dict_pre_hooks, partial(hook, self) if with_module else hook)
 
 
 def register_load_state_dict_pre_hook(self: Any, hook: Any) -> RemovableHandle:
@@ -269,6 +263,4 @@ def register_load_state_dict_pre_hook(self: Any, hook: Any) -> RemovableHandle:
 
 def register_load_state_dict_post_hook(self: Any, hook: Any) -> RemovableHandle:
     """Call hook(module, incompatible_keys) after loading."""
-    handle = RemovableHandle(self._load_state_dict_post_hooks)
-    self._load_state_dict_post_hooks[handle.id] = hook
-    return handle
+    return registered(self._load_state_dict_post_hooks, hook)

@@ -1,6 +1,6 @@
 """What samplers and loaders draw: seeds, permutations, integers, as plain Python numbers.
 
-Keeps     the words and the order of torch's (docs: random streams).
+Keeps     the words and the order of torch's.
 Touches   random.fills.
 Not here  the samplers."""
 

@@ -26,7 +26,6 @@ def _is_text_array(data: Any) -> bool:
 
 def default_convert(data: Any) -> Any:
     """Arrays and numbers of NumPy as tensors, in containers too; the rest as it is."""
-
     kind = type(data)
     if isinstance(data, Tensor):
         return data
@@ -122,13 +121,11 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
 
 def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
     """Python floats as float64."""
-
     return creation.tensor(list(batch), dtype=dtypes.float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
     """Python ints and bools."""
-
     return creation.tensor(list(batch))
 
 
