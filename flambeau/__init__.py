@@ -86,6 +86,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "select_scatter", "slice_scatter", "split_with_sizes", "unsafe_chunk", "unsafe_split",
     ),
     "flambeau.tensor.public.statistics.divisors": ("gcd", "lcm"),
+    "flambeau.tensor.public.statistics.gamma": ("mvlgamma", "polygamma"),
     "flambeau.tensor.public.statistics.order": (
         "cummax", "cummin", "kthvalue", "logcumsumexp", "median", "mode", "nanmedian",
         "nanquantile", "quantile",

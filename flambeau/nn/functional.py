@@ -20,7 +20,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "threshold_",
     ),
     "losses": (
-        "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
+        "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "ctc_loss",
         "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "nll_loss",
         "poisson_nll_loss", "smooth_l1_loss",
     ),
@@ -40,7 +40,8 @@ FILES: dict[str, tuple[str, ...]] = {
     ),
     "padding": ("pad",),
     "attention": ("multi_head_attention_forward", "scaled_dot_product_attention"),
-    "images": (
+    "images.sampling": ("affine_grid", "grid_sample"),
+    "images.resizing": (
         "channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample",
         "upsample_bilinear", "upsample_nearest",
     ),

@@ -90,6 +90,12 @@ FILES: Final = _table({
         "batch_norm_backward batch_norm_eval"
     ),
     "rows.softmax": "softmax log_softmax softmax_backward log_softmax_backward",
+    "special.bessel": "i0 special_i0e special_i1 special_i1e",
+    "special.normal": (
+        "special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
+        "special_xlog1py"
+    ),
+    "special.zeta": "special_zeta",
     "update.optimizers": "sgd_update adam_update rmsprop_update adagrad_update",
     "views.backward": (
         "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward"
@@ -172,6 +178,17 @@ ALIASES: Final = _table({
     "rms_norm": "nn.functional.rms_norm",
     "softmax": "special.softmax",
     "log_softmax": "special.log_softmax",
+    "i0": "special.i0",
+    "special_i0e": "special.i0e",
+    "special_i1": "special.i1",
+    "special_i1e": "special.i1e",
+    "special_erfcx": "special.erfcx",
+    "special_entr": "special.entr",
+    "special_ndtr": "special.ndtr",
+    "special_log_ndtr": "special.log_ndtr",
+    "special_ndtri": "special.ndtri",
+    "special_xlog1py": "special.xlog1py",
+    "special_zeta": "special.zeta",
     "movedim": "moveaxis",
 })  # fmt: skip
 # Operators without a function of their own.
@@ -188,9 +205,11 @@ INTERNAL: Final = frozenset((
     "nll_loss_backward cross_entropy cross_entropy_backward mse_loss l1_loss "
     "smooth_l1_loss huber_loss kl_div binary_cross_entropy dropout_mask layer_norm_rows "
     "layer_norm_backward rms_norm_backward batch_norm_train batch_norm_backward "
-    "batch_norm_eval softmax_backward log_softmax_backward sgd_update adam_update "
-    "rmsprop_update adagrad_update slice_backward select_backward diagonal_backward "
-    "as_strided_backward unfold_backward view expand alias slice unfold"
+    "batch_norm_eval softmax_backward log_softmax_backward special_i0e special_i1 "
+    "special_i1e special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
+    "special_xlog1py special_zeta sgd_update adam_update rmsprop_update adagrad_update "
+    "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward "
+    "view expand alias slice unfold"
 ).split())  # fmt: skip
 # Operators with a form that writes their first operand: name_.
 INPLACE: Final = frozenset((
@@ -203,7 +222,7 @@ INPLACE: Final = frozenset((
     "trunc round frac nan_to_num neg abs sign sgn silu mish elu selu celu sin cos tan "
     "asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit erf erfc erfinv "
     "lgamma digamma sinc deg2rad rad2deg copysign scatter_fold cumsum cumprod tril triu "
-    "scatter scatter_add index_add index_copy index_fill index_put"
+    "scatter scatter_add index_add index_copy index_fill index_put i0"
 ).split())  # fmt: skip
 # Operator -> Tensor's methods, where they are not its own name (none: internal).
 METHODS: Final[dict[str, tuple[str, ...]]] = {

@@ -11,11 +11,16 @@ from typing import Any
 from flambeau.base.missing import missing_name
 
 _PREFIX = "special."
+_WRITTEN = ("multigammaln", "polygamma")  # of several operators
 
 
 def __getattr__(name: str) -> Any:
     from flambeau.tensor import functions
 
+    if name in _WRITTEN:
+        from flambeau.tensor.public.statistics import gamma
+
+        return getattr(gamma, name)
     found = None if name.startswith("__") else functions.public(_PREFIX + name)
     if found is None:
         raise missing_name(__name__, name, __dir__())
@@ -27,4 +32,5 @@ def __dir__() -> list[str]:
     from flambeau.tensor import functions
 
     names = functions.public_names()
-    return sorted(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
+    own = [name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)]
+    return sorted([*own, *_WRITTEN])

@@ -69,6 +69,9 @@ LATE: Final[dict[str, dict[str, str]]] = {
     "tensor.public.statistics.divisors": {
         name: name for name in ("gcd", "gcd_", "lcm", "lcm_")
     },
+    "tensor.public.statistics.gamma": {
+        name: name for name in ("mvlgamma", "mvlgamma_", "polygamma", "polygamma_")
+    },
     "tensor.public.statistics.order": {
         name: name
         for name in (

@@ -13,6 +13,7 @@ from typing import Any
 IMAGE, ROWS, CLASSES = (2, 4, 9, 7), (4, 5), "torch.tensor([1, 0, 3, 2])"
 SIGNS = "torch.tensor([1.0, -1, 1, -1], dtype=torch.float64)"
 INDEX = "torch.tensor([[1, 2, 0], [4, 2, 3]])"
+LABELS = "torch.tensor([[1, 2, 1], [3, 3, 2]])"
 SHARES = "data(4, 5).softmax(1)"
 PLAIN = (
     "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish Sigmoid Tanh LogSigmoid Softsign Tanhshrink "
@@ -133,6 +134,12 @@ CASES: list[tuple[Any, ...]] = [
     ("nn.MarginRankingLoss(0.2)", (4,), (4,), SIGNS),
     ("nn.MultiMarginLoss(p=2, weight=torch.arange(1.0, 6.0))", ROWS, CLASSES),
     ("nn.TripletMarginLoss(swap=True)", ROWS, ROWS, ROWS),
+    ("nn.CTCLoss()", (6, 2, 5), LABELS, "torch.tensor([6, 5])", "torch.tensor([2, 3])"),
+    ("nn.CTCLoss(4, 'sum')", (6, 2, 5), LABELS, "(6, 5)", "(2, 1)"),
+    ("nn.CTCLoss(reduction='none')", (6, 2, 5), LABELS, "(5, 6)", "(3, 3)"),
+    ("nn.CTCLoss(zero_infinity=True)", (3, 2, 5), LABELS, "(3, 3)", "(3, 3)"),
+    ("nn.CTCLoss()", (6, 5), "torch.tensor([1, 2])", "torch.tensor(6)", "torch.tensor(2)"),
+    ("nn.CTCLoss(5)", (6, 2, 5), LABELS, "(6, 5)", "(2, 3)"),
 ]  # fmt: skip
 
 
@@ -182,7 +189,7 @@ class Answers:
             total.backward()
         return {
             "repr": repr(layer), "drawn": drawn, "results": [self.digest(x) for x in flat],
-            "gradients": [self.digest(x.grad) for x in given],
+            "gradients": [self.digest(getattr(x, "grad", None)) for x in given],
             "of_parameters": [self.digest(x.grad) for x in layer.parameters()],
             "buffers": [self.digest(x) for x in layer.buffers()],
         }  # fmt: skip

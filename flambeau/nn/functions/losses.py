@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, Final
 
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.gradients.autocast import in_float32
-from flambeau.tensor import Tensor
+from flambeau.tensor import Tensor, creation
 from flambeau.tensor import functions as t
 
 
@@ -249,3 +249,104 @@ def gaussian_nll_loss(
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)
     return reduced(losses, reduction)
+
+
+# Alignment -----------------------------------------------------------------------------
+
+# Stands for log 0: finite, so that differences of two of them are numbers.
+_NOTHING: Final = -1e30
+
+
+def ctc_loss(
+    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: str = "mean", zero_infinity: bool = False,
+) -> Any:  # fmt: skip
+    """Minus log of the probability that frames, repeats and blanks taken out, spell a target.
+
+    log_probs   (T, N, C) or (T, C)
+    targets     (N, S), or all targets one after the other
+    Source      Graves et al., 2006: the forward recursion, in logarithms
+    """
+    if not log_probs.is_floating_point():
+        raise RuntimeError(f"log_probs must be floating point, got {log_probs.dtype}")
+    alone = log_probs.dim() == 2
+    if alone:
+        log_probs, targets = log_probs[:, None], targets.reshape(1, -1)
+    frames, batch, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    inputs, lengths = (_lengths(each) for each in (input_lengths, target_lengths))
+    for name, given in (("input_lengths", inputs), ("target_lengths", lengths)):
+        if len(given) != batch:
+            raise RuntimeError(f"{name} must be of size batch_size")
+    if max(inputs, default=0) > frames:
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {frames}, but got value {max(inputs)} "
+            "(while checking arguments for ctc_loss_cpu)"
+        )
+    rows = _labels(targets, lengths, batch)
+    losses = _ctc(log_probs, rows, inputs, lengths, blank)
+    infinite = losses.detach() > 1e29
+    if zero_infinity:
+        losses = t.masked_fill(losses, infinite, 0)
+    else:  # infinite, and without a gradient that is a number
+        losses = losses * t.where(infinite, float("inf"), 1.0).to(losses.dtype)
+    if reduction == "mean":
+        sizes = creation.tensor([max(each, 1) for each in lengths], dtype=losses.dtype)
+        return (losses / sizes).mean()
+    if reduction == "sum":
+        return losses.sum()
+    return losses[0] if alone else losses
+
+
+def _lengths(given: Any) -> list[int]:
+    found = given.tolist() if isinstance(given, Tensor) else given
+    return [int(each) for each in (found if isinstance(found, (list, tuple)) else [found])]
+
+
+def _labels(targets: Any, lengths: list[int], batch: int) -> list[list[int]]:
+    """Each target's labels."""
+    if targets.dim() == 2:
+        return [row[:length] for row, length in zip(targets.tolist(), lengths, strict=True)]
+    flat, rows, start = targets.tolist(), [], 0
+    for length in lengths:
+        rows.append(flat[start : start + length])
+        start += length
+    return rows
+
+
+def _ctc(
+    log_probs: Any, rows: list[list[int]], inputs: list[int], lengths: list[int], blank: int
+) -> Any:
+    """Losses of a batch; 1e30 and more where no alignment exists."""
+    frames, batch, _ = log_probs.shape
+    width = 2 * max(lengths, default=0) + 1
+    states, skips = [], []
+    for row in rows:
+        state = [blank] * width
+        state[1 : 2 * len(row) : 2] = row
+        states.append(state)
+        # From two states before, where that is another label and no blank.
+        skips.append([n > 1 and n % 2 == 1 and state[n] != state[n - 2] for n in range(width)])
+    index = creation.tensor(states).expand(frames, batch, width)
+    emitted = t.gather(log_probs, 2, index)
+    may_skip = creation.tensor(skips)
+    low = creation.tensor([[0.0] * min(2, width) + [_NOTHING] * (width - 2)] * batch)
+    alpha = emitted[0] + low.to(log_probs.dtype) if frames else low.to(log_probs.dtype)
+    ends = [alpha]
+    for frame in range(1, max(inputs, default=0)):
+        one = t.constant_pad_nd(alpha, (1, 0), _NOTHING)[:, :width]
+        two = t.constant_pad_nd(alpha, (2, 0), _NOTHING)[:, :width]
+        before = t.logaddexp(alpha, one)
+        alpha = t.where(may_skip, t.logaddexp(before, two), before) + emitted[frame]
+        ends.append(alpha)
+    last = creation.tensor([max(each - 1, 0) for each in inputs])
+    whole = t.stack(ends)[last, t.arange(batch)]
+    final = creation.tensor([[2 * each] for each in lengths])
+    total = t.logaddexp(t.gather(whole, 1, final), t.gather(whole, 1, t.clamp(final - 1, min=0)))
+    single = creation.tensor([[each == 0] for each in lengths])
+    losses = -t.where(single, t.gather(whole, 1, final), total)[:, 0]
+    # torch's gradient is that of what log_softmax was taken of: it has exp(log_probs), too.
+    used = t.arange(frames)[:, None] < creation.tensor(inputs)
+    shares = t.masked_fill(log_probs.exp(), t.logical_not(used)[..., None], 0).sum((0, 2))
+    return losses + (shares - shares.detach())

@@ -132,12 +132,15 @@ class _BackwardWatch:
     def __init__(self, module: Any) -> None:
         self.module = module
         self.grad_outputs: Any = None
+        self.n_inputs = 0
+        self.sees_inputs = False
 
     def inputs(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Inputs whose gradients the backward hooks get, and may replace."""
         positions = [
             n for n, a in enumerate(arguments) if isinstance(a, Tensor) and a.requires_grad
         ]
+        self.n_inputs, self.sees_inputs = len(arguments), bool(positions)
         if not positions:
             return arguments
 
@@ -164,6 +167,16 @@ class _BackwardWatch:
             full = _spread(grads, positions, len(flat))
             changed = _changed(self.module._backward_pre_hooks, self.module, full)
             self.grad_outputs = changed
+            if not self.sees_inputs and self.module._backward_hooks:
+                warnings.warn(
+                    "Full backward hook is firing when gradients are computed with respect to "
+                    "module outputs since no inputs require gradients. See https://docs.pytorch."
+                    "org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
+                    "register_full_backward_hook for more details.",
+                    stacklevel=5,
+                )
+                nothing = (None,) * self.n_inputs
+                _changed(self.module._backward_hooks, self.module, nothing, changed)
             return tuple(changed[p] for p in positions)
 
         watched = _identity(arrived, [flat[p] for p in positions])

@@ -2,7 +2,7 @@
 
 Keeps     torch's settings and repr.
 Touches   nn.functional.
-Not here  the rearranging (functions/images.py)."""
+Not here  the rearranging (functions/images/resizing.py)."""
 
 from __future__ import annotations
 

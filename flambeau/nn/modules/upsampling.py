@@ -2,7 +2,7 @@
 
 Keeps     torch's settings and repr.
 Touches   nn.functional.
-Not here  the resizing (functions/images.py)."""
+Not here  the resizing (functions/images/resizing.py)."""
 
 from __future__ import annotations
 

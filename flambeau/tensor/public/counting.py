@@ -158,7 +158,7 @@ def histc(
 
 
 def histogram(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+    input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
     density: bool = False, out: Any = None,
 ) -> Any:  # fmt: skip
     """Counts, or sums of weights, in bins of given edges or of equal width."""

@@ -10,7 +10,6 @@ import math
 import warnings
 from typing import Any
 
-from flambeau.base.errors import helped
 from flambeau.tensor import functions as t
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
@@ -96,9 +95,10 @@ def interpolate(
     elif align_corners is None:
         align_corners = False
     count = input.dim() - 2
-    if antialias:
-        raise NotImplementedError(
-            helped("interpolate(antialias=True) is not there yet", fix="antialias=False")
+    if antialias and (mode not in ("bilinear", "bicubic") or count != 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
+            "a 4-D tensor as input"
         )
     sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor, count)
     if mode == "area":
@@ -116,6 +116,11 @@ def interpolate(
             f"area | nearest-exact (got {mode})"
         )
     for number in range(count):
+        if antialias:
+            input = _smoothed(
+                input, 2 + number, sizes[number], scales[number], mode, bool(align_corners)
+            )
+            continue
         input = _resized(input, 2 + number, sizes[number], scales[number], mode, align_corners)
     return input
 
@@ -179,6 +184,42 @@ def _cubic(input: Any, dim: int, positions: list[float]) -> Any:
         part = t.index_select(input, dim, torch.tensor(places)) * column
         result = part if result is None else result + part
     return result
+
+
+def _filter(mode: str, x: float) -> float:
+    """A triangle, or Keys' cubic with a = -0.5, around 0."""
+    x = abs(x)
+    if mode == "bilinear":
+        return max(1.0 - x, 0.0)
+    a = -0.5
+    if x < 1:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+    return (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
+
+
+def _smoothed(input: Any, dim: int, new: int, scale: Any, mode: str, align: bool) -> Any:
+    """Resized by a product with weights; their filter is as wide as a step, if that is over 1."""
+    from flambeau.nn import names as torch
+
+    old = input.shape[dim]
+    if align:
+        step = (old - 1) / (new - 1) if new > 1 else 0.0
+    else:
+        step = 1.0 / scale if scale else old / new
+    width = max(step, 1.0)
+    support = (1.0 if mode == "bilinear" else 2.0) * width
+    rows = []
+    for place in range(new):
+        centre = step * (place + 0.5)
+        first = max(int(centre - support + 0.5), 0)
+        end = min(int(centre + support + 0.5), old)
+        weights = [_filter(mode, (n - centre + 0.5) / width) for n in range(first, end)]
+        total = sum(weights) or 1.0
+        row = [0.0] * old
+        row[first:end] = [each / total for each in weights]
+        rows.append(row)
+    table = torch.tensor(rows, dtype=input.dtype)
+    return t.matmul(input.movedim(dim, -1), table.t()).movedim(-1, dim)
 
 
 def upsample(

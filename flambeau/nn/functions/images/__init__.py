@@ -1,0 +1,1 @@
+"""Functions of images: resized, rearranged, sampled at given places."""

@@ -1,0 +1,1 @@
+"""Operators: special functions that have no word of the vocabulary."""
