@@ -7,9 +7,11 @@ Not here  singular values and eigenvalues (spectra.py).
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 from flambeau.autograd.function import Function
+from flambeau.base.errors import helped
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.linalg.factors import (
@@ -166,7 +168,12 @@ class LinalgLuFactorEx(Function):
     def backward(ctx: Any, grad: Any, _: Any) -> Any:
         factor, pivots = ctx.saved_tensors
         if factor.shape[-1] != factor.shape[-2]:
-            raise NotImplementedError("the gradient of lu_factor needs square matrices")
+            raise NotImplementedError(
+                helped(
+                    "the gradient of lu_factor needs square matrices",
+                    given=f"{factor.shape[-2]} by {factor.shape[-1]} matrices",
+                )
+            )
         permutation, lower, upper = lu_unpack(factor, pivots)
         inner = t.tril(lower.mT.matmul(t.tril(grad, -1)), -1)
         inner = inner + t.triu(t.triu(grad).matmul(upper.mT))
@@ -320,8 +327,6 @@ class LinalgQr(Function):
 
 
 def _copy_columns(source: Any, target: Any, n_bytes: int) -> None:
-    import ctypes
-
     ctypes.memmove(target.value, source.value, n_bytes)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.autograd.function import Function
 from flambeau.base import dtypes
+from flambeau.base.errors import helped
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.linalg.factors import named, of_one_batch
@@ -187,7 +188,9 @@ def _eig(name: str, given: Any) -> tuple[Any, Any]:
     checks.square(name, given)
     checks.floating(name, given)
     if given.requires_grad:
-        raise NotImplementedError(f"{name}: gradients of complex results are not there yet")
+        raise NotImplementedError(
+            helped(f"{name}: gradients of complex results are not there yet", fix="A.detach()")
+        )
     matrices = copied(given)
     *batch, size, _ = matrices.shape
     real, imaginary = (creation.empty((*batch, size), dtype=given.dtype) for _ in range(2))

@@ -8,6 +8,7 @@ Not here  files (io)."""
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -195,8 +196,6 @@ def load_state_dict(
     Raises   TypeError: not a mapping. RuntimeError: missing or unexpected keys (strict), sizes that
              differ; the message lists them all.
     """
-    from collections.abc import Mapping
-
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
     missing: list[str] = []

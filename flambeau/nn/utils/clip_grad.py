@@ -8,11 +8,12 @@ Not here  the optimizers (optim)."""
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
-from flambeau.tensor import Tensor
+from flambeau.tensor import Tensor, creation
 from flambeau.tensor import functions as t
 
 
@@ -28,8 +29,6 @@ def get_total_norm(
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
     if not tensors:
-        from flambeau.tensor import creation
-
         return creation.tensor(0.0)
     with no_grad():
         norms = [t.vector_norm(each, norm_type) for each in tensors]
@@ -77,8 +76,6 @@ def clip_grad_norm_(
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Any:
     """The old name of clip_grad_norm_."""
-    import warnings
-
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
         "`torch.nn.utils.clip_grad_norm_`.",

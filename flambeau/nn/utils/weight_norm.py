@@ -6,6 +6,7 @@ Not here  parametrizations (parametrize.py)."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from flambeau.nn.parameter import Parameter
@@ -63,8 +64,6 @@ class WeightNorm:
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Train a parameter's length and direction apart; returns the module."""
-    import warnings
-
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of "
         "`torch.nn.utils.parametrizations.weight_norm`.",

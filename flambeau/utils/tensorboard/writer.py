@@ -13,6 +13,7 @@ import time
 from datetime import datetime
 from typing import Any, Self
 
+from flambeau.base.errors import helped
 from flambeau.utils.tensorboard import summary
 
 __all__ = ["FileWriter", "SummaryWriter"]
@@ -176,8 +177,12 @@ class SummaryWriter:
 
     def add_graph(self, model: Any, input_to_model: Any = None, **named: Any) -> None:
         """Refused: there is no traced graph of a model to show."""
-        raise NotImplementedError("add_graph() needs torch.jit's trace of the model, which "
-                                  "flambeau does not make")  # fmt: skip
+        raise NotImplementedError(
+            helped(
+                "add_graph() needs torch.jit's trace of the model, which flambeau does not make",
+                fix='add_text("model", str(model))',
+            )
+        )
 
     def flush(self) -> None:
         """Let everything reach the files."""
