@@ -73,10 +73,11 @@ class Segment:
         """The view's slot; given at first touch. Flushes another stream's work on its storage."""
         storage = view._storage
         if storage.external is not None and not self.direct:
-            # Small views are copied whoever still sees the memory: a record that waits must not
-            # be what keeps an array alive.
             small = view._layout.span_bytes <= external.SNAPSHOT_BYTES
-            if small or external.is_shared(storage):
+            # Small views of an array's memory are copied whoever still sees it: a record that
+            # waits must not be what keeps an array alive.
+            is_foreign = small and type(storage.block) is external.OutsideBlock
+            if is_foreign or external.is_shared(storage):
                 if small or external.is_cramped(storage.block):
                     # The copy's slot, not cached on the view: the next operator looks anew.
                     return self.touch(external.snapshot(view))

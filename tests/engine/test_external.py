@@ -125,3 +125,17 @@ def test_a_waiting_record_does_not_keep_an_array() -> None:
     gc.collect()
     assert seen() is None
     assert w.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_memory_of_ours_is_shared_no_longer_than_arrays_see_it() -> None:
+    """An operator copies what an array can still write to, and nothing once the array is gone."""
+    x = torch.ones(50) * 2
+    array = x.numpy()
+    first = x + 1
+    assert x._storage.external is not None
+    array[:] = 5
+    assert first[0].item() == 3.0
+    del array
+    second = x + 1
+    assert x._storage.external is None
+    assert second[0].item() == 6.0
