@@ -91,3 +91,16 @@ class SegmentFacts:
 def number_packer(n_touched: int, number_format: str) -> Callable[..., bytes]:
     """Packs view offsets, then the records' numbers."""
     return struct.Struct("=" + "q" * n_touched + number_format).pack
+
+
+def step_starts(program: Sequence[int]) -> list[int]:
+    """Where the steps of a program begin: the word that is the kernel's address."""
+    starts = []
+    position = HEAD_WORDS
+    for _ in range(program[0]):
+        starts.append(position)
+        n_arguments, n_patches = program[position + 3], program[position + 4]
+        position += STEP_WORDS + n_arguments + PATCH_WORDS * n_patches
+    if position != len(program):
+        raise ValueError("the program of a plan has another length than its steps")
+    return starts

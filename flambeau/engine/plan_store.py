@@ -24,13 +24,11 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
 from flambeau.devices.cpu import features, jit
 from flambeau.engine.plan import (
-    HEAD_WORDS,
-    PATCH_WORDS,
-    STEP_WORDS,
     Explained,
     Plan,
     SegmentFacts,
     number_packer,
+    step_starts,
 )
 from flambeau.engine.signature import Signature
 from flambeau.ops.define import REGISTRY
@@ -39,6 +37,11 @@ from flambeau.ops.define import REGISTRY
 _FORMAT: Final = 1
 _MARSHAL: Final = 2
 _SUFFIX: Final = ".plan"
+# Types that marshal tells apart, and kinds of parameters that are such values alone.
+_ATOMS: Final = frozenset((type(None), int, bool, float, complex, str, bytes))
+_POSITIONS: Final = ("tensor", "tensors")
+# Under which a layout's memo keeps what is written of it.
+_WRITTEN: Final = "written out"
 # Folders that decide what the plan of a segment is, its native kernels' texts included.
 _SOURCES: Final = ("base", "codegen", "devices", "engine", "ops")
 _PLANNING: Final = "flambeau.engine.planning.template"
@@ -124,19 +127,19 @@ def _planning() -> tuple[Any, Any]:
 def key_of(facts: SegmentFacts) -> str | None:
     """Name of the segment's plan on disk; None where a signature has no key."""
     numbers: dict[Signature, int] = {}
-    digests: list[bytes] = []
+    written: list[bytes] = []
     rows: list[tuple[int, ...]] = []
     for key in facts.keys:
         signature = key[0]
         number = numbers.get(signature)
         if number is None:
-            digest = signature.digest
-            if digest is None:
-                digest = signature.digest = _digest(signature)
-            if not digest:
+            own = signature.written
+            if own is None:
+                own = signature.written = _written(signature)
+            if not own:
                 return None
-            number = numbers[signature] = len(digests)
-            digests.append(digest)
+            number = numbers[signature] = len(written)
+            written.append(own)
         rows.append((number, *key[1:]))
     sources = _environment(
         CONFIG.vector_bits or features.vector_bits(),
@@ -147,7 +150,7 @@ def key_of(facts: SegmentFacts) -> str | None:
     if not sources:
         return None
     parts: tuple[Any, ...] = (
-        sources, digests, rows, facts.touched, facts.input_bytes, facts.fresh_bytes,
+        sources, written, rows, facts.touched, facts.input_bytes, facts.fresh_bytes,
         sorted(facts.kept),
     )  # fmt: skip
     text = marshal.dumps(parts, _MARSHAL)
@@ -162,24 +165,35 @@ def _environment(*switches: int) -> str:
     return " ".join(map(str, parts)) if sources else ""
 
 
-def _digest(signature: Signature) -> bytes:
-    """Of all that lowering sees of a signature; empty where part of it cannot be written down."""
+def _written(signature: Signature) -> bytes:
+    """All that lowering sees of a signature; empty where part of it cannot be written down."""
     operator = signature.operator
     if not _is_own(operator):
         return b""
     try:
-        parts = (
-            operator.name,
-            _plain(signature.parameters),
-            _plain(signature.attributes),
-            [_plain(layout) for layout in signature.layouts],
-            [_plain(layout) for layout in signature.fresh_outputs],
-            signature.targets,
-            signature.number_format,
-        )
+        parameters = [
+            (name, meaning if meaning[0] in _POSITIONS else _plain(meaning))
+            for name, meaning in signature.parameters.items()
+        ]
+        attributes = [
+            (name, value if type(value) in _ATOMS else _plain(value))
+            for name, value in signature.attributes.items()
+        ]
+        parts: tuple[Any, ...] = (
+            operator.name, parameters, attributes,
+            [layout.memo.get(_WRITTEN) or _layout_text(layout) for layout in signature.all_layouts],
+            len(signature.layouts), signature.targets, signature.number_format,
+        )  # fmt: skip
     except TypeError:
         return b""
-    return hashlib.sha256(marshal.dumps(parts, _MARSHAL)).digest()
+    # Bytes: tuples that live on are walked by the collector again and again.
+    return marshal.dumps(parts, _MARSHAL)
+
+
+def _layout_text(layout: Layout) -> bytes:
+    parts = (layout.dtype.name, layout.shape, layout.strides, str(layout.device))
+    text = layout.memo[_WRITTEN] = marshal.dumps(parts, _MARSHAL)
+    return text
 
 
 def _is_own(operator: Any) -> bool:
@@ -192,7 +206,7 @@ def _is_own(operator: Any) -> bool:
 def _plain(value: Any) -> Any:
     """The value in numbers, text and tuples of them that tell it from all others."""
     kind = type(value)
-    if value is None or kind in (int, bool, float, complex, str, bytes):
+    if kind in _ATOMS:
         return value
     if kind is tuple or kind is list:
         return (kind.__name__, *[_plain(each) for each in value])
@@ -201,7 +215,7 @@ def _plain(value: Any) -> Any:
     if kind is dtype:
         return ("dtype", value.name)
     if kind is Layout:
-        return ("layout", value.dtype.name, value.shape, value.strides, str(value.device))
+        return ("layout", _layout_text(value))
     if kind is type and value in (int, float, bool, complex):
         return ("type", value.__name__)
     raise TypeError(f"a {kind.__name__} has no key")
@@ -217,7 +231,7 @@ def _store(key: str, plan: Plan) -> None:
     if keys is None:
         return
     program = array("q", plan.program)
-    for start, (name, _, _) in zip(_starts(program), steps, strict=True):
+    for start, (name, _, _) in zip(step_starts(program), steps, strict=True):
         program[start] = numbers[name]
     said = ([(numbers[name], sorted(records), units) for name, records, units in steps], notes)
     parts = (
@@ -257,7 +271,7 @@ def _plan_of(
     plan = Plan()
     program = plan.program
     program.frombytes(words)
-    starts = _starts(program)
+    starts = step_starts(program)
     for start in starts:
         program[start] = addresses[names[program[start]]]
     plan.stored_numbers = stored_numbers
@@ -276,16 +290,3 @@ def _plan_of(
 def _explained(names: Sequence[str], said: bytes) -> Explained:
     steps, notes = marshal.loads(said)
     return [(names[number], set(records), units) for number, records, units in steps], notes
-
-
-def _starts(program: Sequence[int]) -> list[int]:
-    """Where the steps of a program begin: the word that is the kernel's address."""
-    starts = []
-    position = HEAD_WORDS
-    for _ in range(program[0]):
-        starts.append(position)
-        n_arguments, n_patches = program[position + 3], program[position + 4]
-        position += STEP_WORDS + n_arguments + PATCH_WORDS * n_patches
-    if position != len(program):
-        raise ValueError("the program of a plan has another length than its steps")
-    return starts

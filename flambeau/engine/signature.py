@@ -38,8 +38,9 @@ class Signature:
     """
 
     __slots__ = (
-        "_lowered", "all_layouts", "attributes", "digest", "form", "fresh_outputs", "layouts",
+        "_lowered", "all_layouts", "attributes", "form", "fresh_outputs", "layouts",
         "number_format", "operator", "out_bytes", "out_layout", "parameters", "targets",
+        "written",
     )  # fmt: skip
 
     def __init__(
@@ -63,7 +64,7 @@ class Signature:
         self.out_layout: Any = fresh_outputs[0] if fresh_outputs else None
         self.out_bytes = sum([layout.span_bytes for layout in fresh_outputs])
         self.form: Any = None  # relative.form_of keeps its answer here
-        self.digest: bytes | None = None  # plan_store keeps its answer here
+        self.written: bytes | None = None  # plan_store keeps its answer here
         self._lowered: Lowered | None = None
 
     def lowered(self) -> Lowered:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from flambeau.base.dtypes import uint8
+from flambeau.base.errors import present
 from flambeau.devices.cpu import jit
 from flambeau.engine import callsite, plan_store
-from flambeau.engine.plan import Plan, SegmentFacts
+from flambeau.engine.plan import Explained, Plan, SegmentFacts, step_starts
 from flambeau.engine.planning import apart
 from flambeau.engine.planning import plan as plans
 from flambeau.engine.planning.fuse import NativeCall, fuse
@@ -36,8 +37,9 @@ from flambeau.engine.planning.plan import (
 from flambeau.engine.planning.states import fresh_root
 from flambeau.engine.planning.symbolic import relative
 from flambeau.engine.planning.symbolic.sizes import Replay, Size, Tape
+from flambeau.engine.planning.symbolic.taken import SizedNative, Taken
 from flambeau.engine.signature import Signature
-from flambeau.engine.statement import Memory, Native
+from flambeau.engine.statement import Native
 
 MAX_TEMPLATES: Final = 8  # of one form
 # Records in all forms and templates that are remembered, at most about 3 KB each; the least
@@ -196,7 +198,7 @@ class _Loops:
 
     fills     (position, value) for words; in_arena (position, storage) where an offset is added
     uses      (storage, unit) in order
-    kernels   (name, records, value of n_units)
+    kernels   (name, records)
     """
 
     __slots__ = ("fills", "in_arena", "kernels", "max_arguments", "scratch", "uses", "words")
@@ -206,7 +208,7 @@ class _Loops:
         self.fills: list[tuple[int, int]] = []
         self.in_arena: list[tuple[int, int]] = []
         self.uses: list[tuple[int, int]] = []
-        self.kernels: list[tuple[str, set[int], int]] = []
+        self.kernels: list[tuple[str, set[int]]] = []
         self.max_arguments = 0
         self.scratch: list[int] = []
 
@@ -237,90 +239,6 @@ class _NativePart:
         ]
 
 
-class _SizedNative:
-    """A native statement whose maker is asked when sizes are known."""
-
-    __slots__ = ("attributes", "maker", "reads", "writes")
-
-    def __init__(self, native: Native, taken: _Taken) -> None:
-        self.maker = native.maker
-        self.reads = [_indexed(memory, taken) for memory in native.reads]
-        self.writes = [_indexed(memory, taken) for memory in native.writes]
-        self.attributes = {name: taken.deep(value) for name, value in native.attributes.items()}
-
-    def renumber(self, place: dict[int, int]) -> None:
-        """Indices of the tape become those of a replay's values."""
-        self.reads = [_renumbered(memory, place) for memory in self.reads]
-        self.writes = [_renumbered(memory, place) for memory in self.writes]
-        self.attributes = {n: _renumbered(v, place) for n, v in self.attributes.items()}
-
-    def valued(self, values: list[Any]) -> Native:
-        """The statement for these sizes."""
-        return Native(
-            self.maker,
-            tuple([_valued(memory, values) for memory in self.reads]),
-            tuple([_valued(memory, values) for memory in self.writes]),
-            {name: _deep_value(value, values) for name, value in self.attributes.items()},
-        )
-
-
-class _Index(int):
-    """Index of a value, where plain ints stand beside it."""
-
-
-class _Taken:
-    """Sizes that a plan needs, as indices of the tape's values."""
-
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
-        self.wanted: list[int] = []
-
-    def index(self, value: Any) -> int:
-        """Index of a Size or number."""
-        index = self.tape.index_of(value)
-        self.wanted.append(index)
-        return index
-
-    def deep(self, value: Any) -> Any:
-        """Sizes within a value replaced by their indices."""
-        if isinstance(value, Size):
-            return _Index(self.index(value))
-        if type(value) in (tuple, list):
-            return type(value)([self.deep(each) for each in value])
-        return value
-
-
-def _deep_value(value: Any, values: list[Any]) -> Any:
-    if type(value) is _Index:
-        return values[value]
-    if type(value) in (tuple, list):
-        return type(value)([_deep_value(each, values) for each in value])
-    return value
-
-
-def _indexed(memory: Memory, taken: _Taken) -> list[Any]:
-    return [
-        memory.reference, taken.deep(tuple(memory.shape)), taken.deep(tuple(memory.strides)),
-        taken.deep(memory.offset), memory.dtype,
-    ]  # fmt: skip
-
-
-def _valued(parts: list[Any], values: list[Any]) -> Memory:
-    reference, shape, strides, offset, element = parts
-    return Memory(
-        reference, _deep_value(shape, values), _deep_value(strides, values),
-        _deep_value(offset, values), element,
-    )  # fmt: skip
-
-
-def _renumbered(value: Any, place: dict[int, int]) -> Any:
-    if type(value) is _Index:
-        return _Index(place[value])
-    if type(value) in (tuple, list):
-        return type(value)([_renumbered(each, place) for each in value])
-    return value
-
-
 class _Template:
     """A plan with Sizes, cut down to what binding needs."""
 
@@ -336,7 +254,7 @@ class _Template:
         describe(self.facts, planner)
         self.n_statements = fused.n_statements
         self.notes = fused.refusals
-        taken = _Taken(tape)
+        taken = Taken(tape)
         texts: dict[str, jit.Text] = {}
         self.parts: list[_Loops | _NativePart] = []
         natives: dict[Native, int] = {}
@@ -349,7 +267,7 @@ class _Template:
             else:
                 made = loop_steps(planner, unit, texts, fused.in_memory)
                 self._add_loops(made, number, texts, taken)
-        self.natives = [_SizedNative(native, taken) for native in natives]
+        self.natives = [SizedNative(native, taken) for native in natives]
         first = planner.n_storages
         self.temporaries = [taken.index(n) for n in planner.arena.n_bytes[first:]]
         self.replay = Replay(tape, taken.wanted)
@@ -361,7 +279,7 @@ class _Template:
         self.replay.place = {}
 
     def _add_loops(
-        self, steps: list[Step], unit: int, texts: dict[str, jit.Text], taken: _Taken
+        self, steps: list[Step], unit: int, texts: dict[str, jit.Text], taken: Taken
     ) -> None:
         part = self.parts[-1] if self.parts else None
         if not isinstance(part, _Loops):
@@ -379,7 +297,7 @@ class _Template:
                     part.words[position] = 0
             for _, slot, _ in step.pointers:
                 part.uses.append((planner.storage_of[slot], unit))
-            part.kernels.append((step.name, step.records, taken.index(step.n_units)))
+            part.kernels.append((step.name, step.records))
             part.max_arguments = max(part.max_arguments, len(step.words))
             part.scratch.append(taken.index(step.scratch_bytes))
 
@@ -388,7 +306,6 @@ class _Template:
         for part in self.parts:
             if isinstance(part, _Loops):
                 part.fills = [(position, place[index]) for position, index in part.fills]
-                part.kernels = [(name, records, place[n]) for name, records, n in part.kernels]
                 part.scratch = sorted({place[index] for index in part.scratch})
         for native in self.natives:
             native.renumber(place)
@@ -405,8 +322,7 @@ class _Template:
         arena = Arena(planner.arena.kept, n_bytes)
         words: list[int] = [0, 0, 0, 0]
         in_arena: list[tuple[int, int]] = []
-        kernels: list[tuple[str, set[int], int]] = []
-        max_arguments = scratch_bytes = 0
+        n_kernels = max_arguments = scratch_bytes = 0
         for part in self.parts:
             if isinstance(part, _Loops):
                 start = len(words)
@@ -417,8 +333,7 @@ class _Template:
                     in_arena.append((start + position, storage))
                 for storage, unit in part.uses:
                     arena.use(storage, unit)
-                for name, records, index in part.kernels:
-                    kernels.append((name, records, values[index]))
+                n_kernels += len(part.kernels)
                 max_arguments = max(max_arguments, part.max_arguments)
                 for index in part.scratch:
                     scratch_bytes = max(scratch_bytes, values[index])
@@ -429,11 +344,11 @@ class _Template:
                 natives[part.number] = launches
             n_bytes[part.workspace] = launches.workspace_bytes
             _add_native(part, launches, arena, words, in_arena)
+            n_kernels += len(launches.kernels)
             for kernel in launches.kernels:
-                kernels.append((kernel.name, part.records, kernel.n_units))
                 max_arguments = max(max_arguments, len(kernel.words))
                 scratch_bytes = max(scratch_bytes, kernel.scratch_bytes)
-        words[:3] = len(kernels), max_arguments, scratch_bytes
+        words[:3] = n_kernels, max_arguments, scratch_bytes
         plan = Plan()
         if arena.lifetimes:
             offsets, plan.arena_bytes = arena.placed()
@@ -442,14 +357,30 @@ class _Template:
         plan.stored, plan.stored_numbers = self.facts.stored, self.facts.stored_numbers
         plan.n_touched, plan.pack_numbers = self.facts.n_touched, self.facts.pack_numbers
         plan.number_format = self.facts.number_format
-        plan.n_kernels = len(kernels)
+        plan.n_kernels = n_kernels
         plan.statements = self.n_statements
-        notes = self.notes
-        plan.explained = lambda: (kernels, notes)
-        plan.program = array("q", words)
+        program = plan.program = array("q", words)
+        plan.explained = lambda: self._explained(natives, program)
         if CHECK[0]:
             self._compare(plan, facts)
         return plan
+
+    def _explained(
+        self, natives: Sequence[NativeLaunches | None], program: Sequence[int]
+    ) -> Explained:
+        """What debug.explain shows of a plan with these native kernels."""
+        kernels: list[tuple[str, set[int]]] = []
+        for part in self.parts:
+            if isinstance(part, _Loops):
+                kernels += part.kernels
+            else:
+                launches = present(natives[part.number], "what a native call launches")
+                kernels += [(kernel.name, part.records) for kernel in launches.kernels]
+        steps = [
+            (name, records, program[start + 1])
+            for (name, records), start in zip(kernels, step_starts(program), strict=True)
+        ]
+        return steps, self.notes
 
     def _compare(self, plan: Plan, facts: SegmentFacts) -> None:
         """Raise where planning anew gives another program."""

@@ -90,6 +90,7 @@ def clear_memory() -> None:
     plan_store.forget()
 
 
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_come_back_word_by_word(compared: list[int], seed: int) -> None:

@@ -168,7 +168,7 @@ def sized(signature: Signature, tape: Tape) -> Signature:
     made.out_layout = None
     made.out_bytes = 0
     made.form = _NO_FORM
-    made.digest = None
+    made.written = None
     made._lowered = None
     return made
 
