@@ -73,6 +73,8 @@ OTHERWISE = {
     **dict.fromkeys(
         (
             "convolution_weight",
+            "gru_steps",
+            "gru_steps_backward",
             "largest_of_windows_backward",
             "lstm_steps",
             "lstm_steps_backward",

@@ -72,6 +72,7 @@ FILES: Final = _table({
         "max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d "
         "adaptive_max_pool3d largest_of_windows_backward"
     ),
+    "recurrent.gru": "gru_steps gru_steps_backward",
     "recurrent.lstm": "lstm_steps lstm_steps_backward",
     "reduction.extremes": (
         "amax amin max min max_dim min_dim value_selecting_backward argmax argmin aminmax"
@@ -200,13 +201,14 @@ INTERNAL: Final = frozenset((
     "embedding_backward one_hot repeat avg_pool2d avg_pool3d adaptive_avg_pool2d "
     "adaptive_avg_pool3d mean_of_windows_backward mean_of_windows max_pool2d_with_indices "
     "max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d "
-    "largest_of_windows_backward lstm_steps lstm_steps_backward max_dim min_dim "
-    "value_selecting_backward vector_norm prod_dims attention attention_backward nll_loss "
-    "nll_loss_backward cross_entropy cross_entropy_backward mse_loss l1_loss "
-    "smooth_l1_loss huber_loss kl_div binary_cross_entropy dropout_mask layer_norm_rows "
-    "layer_norm_backward rms_norm_backward batch_norm_train batch_norm_backward "
-    "batch_norm_eval softmax_backward log_softmax_backward special_i0e special_i1 "
-    "special_i1e special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
+    "largest_of_windows_backward gru_steps gru_steps_backward lstm_steps "
+    "lstm_steps_backward max_dim min_dim value_selecting_backward vector_norm prod_dims "
+    "attention attention_backward nll_loss nll_loss_backward cross_entropy "
+    "cross_entropy_backward mse_loss l1_loss smooth_l1_loss huber_loss kl_div "
+    "binary_cross_entropy dropout_mask layer_norm_rows layer_norm_backward "
+    "rms_norm_backward batch_norm_train batch_norm_backward batch_norm_eval "
+    "softmax_backward log_softmax_backward special_i0e special_i1 special_i1e "
+    "special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
     "special_xlog1py special_zeta sgd_update adam_update rmsprop_update adagrad_update "
     "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward "
     "view expand alias slice unfold"

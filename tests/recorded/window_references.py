@@ -80,6 +80,36 @@ def lstm_steps_backward(
     return torch.stack(made), back, later
 
 
+def gru_steps(x, hidden, weight, bias, is_reverse):
+    steps = range(x.shape[0])
+    made = [None] * len(steps)
+    for step in reversed(steps) if is_reverse else steps:
+        into = x[step].chunk(3, -1)
+        back = F.linear(hidden, weight, bias).chunk(3, -1)
+        reset, update = (into[n] + back[n] for n in (0, 1))
+        reset, update = reset.sigmoid(), update.sigmoid()
+        fresh = (into[2] + reset * back[2]).tanh()
+        hidden = (1 - update) * fresh + update * hidden
+        made[step] = (hidden, reset, update, fresh, back[2])
+    return tuple(torch.stack(each) for each in zip(*made, strict=True))
+
+
+def gru_steps_backward(into_outputs, before, reset, update, fresh, inner, weight, is_reverse):
+    steps = range(before.shape[0])
+    back = torch.zeros_like(before[0])
+    made, made_back = [None] * len(steps), [None] * len(steps)
+    for step in steps if is_reverse else reversed(steps):
+        into_hidden = back + (0 if into_outputs is None else into_outputs[step])
+        r, z, n, y = reset[step], update[step], fresh[step], inner[step]
+        into_fresh = into_hidden * (1 - z) * (1 - n**2)
+        into_update = into_hidden * (before[step] - n) * z * (1 - z)
+        into_reset = into_fresh * y * r * (1 - r)
+        made[step] = torch.cat([into_reset, into_update, into_fresh], -1)
+        made_back[step] = torch.cat([into_reset, into_update, into_fresh * r], -1)
+        back = into_hidden * z + made_back[step] @ weight
+    return torch.stack(made), torch.stack(made_back), back
+
+
 REFERENCES = {
     "convolution_weight": convolution_weight,
     "max_pool2d_with_indices": max_pool(F.max_pool2d),
@@ -91,6 +121,8 @@ REFERENCES = {
     "avg_pool3d": F.avg_pool3d,
     "mean_of_windows": means,
     "mean_of_windows_backward": means_backward,
+    "gru_steps": gru_steps,
+    "gru_steps_backward": gru_steps_backward,
     "lstm_steps": lstm_steps,
     "lstm_steps_backward": lstm_steps_backward,
 }

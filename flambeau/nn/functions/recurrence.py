@@ -62,8 +62,11 @@ def _run(
     mode: str, inputs: Any, states: list[Any], weights: Weights, is_reverse: bool
 ) -> tuple[Any, list[Any]]:
     into = t.linear(inputs, weights["weight_ih"], weights.get("bias_ih"))
-    if mode == "LSTM" and "weight_hr" not in weights and into.is_floating_point():
-        return _lstm_run(into, states, weights, is_reverse)
+    if into.is_floating_point():
+        if mode == "LSTM" and "weight_hr" not in weights:
+            return _lstm_run(into, states, weights, is_reverse)
+        if mode == "GRU":
+            return _gru_run(into, states[0], weights, is_reverse)
     parts = into.unbind(0)
     made = []
     for part in reversed(parts) if is_reverse else parts:
@@ -74,20 +77,42 @@ def _run(
     return t.stack(made), states
 
 
+def _pieces(into: Any, is_reverse: bool) -> list[Any]:
+    """The steps that one operator takes at a time, in the order they are taken."""
+    pieces = list(into.split(MAX_STEPS)) if into.shape[0] > MAX_STEPS else [into]
+    return pieces[::-1] if is_reverse else pieces
+
+
+def _joined(made: list[Any], is_reverse: bool) -> Any:
+    """Outputs of the pieces as one."""
+    if len(made) == 1:
+        return made[0]
+    return t.cat(made[::-1] if is_reverse else made)
+
+
+def _gru_run(into: Any, hidden: Any, weights: Weights, is_reverse: bool) -> tuple[Any, list[Any]]:
+    """As run, by an operator of many steps at a time."""
+    made = []
+    for piece in _pieces(into, is_reverse):
+        outputs, *_ = t.gru_steps(
+            piece, hidden, weights["weight_hh"], weights.get("bias_hh"), is_reverse
+        )
+        hidden = outputs[0 if is_reverse else -1]
+        made.append(outputs)
+    return _joined(made, is_reverse), [hidden]
+
+
 def _lstm_run(
     into: Any, states: list[Any], weights: Weights, is_reverse: bool
 ) -> tuple[Any, list[Any]]:
     """As run, by an operator of many steps at a time."""
     hidden, cell = states
-    pieces = list(into.split(MAX_STEPS)) if into.shape[0] > MAX_STEPS else [into]
     made = []
     last = 0 if is_reverse else -1
-    for piece in reversed(pieces) if is_reverse else pieces:
+    for piece in _pieces(into, is_reverse):
         outputs, cells, *_ = t.lstm_steps(
             piece, hidden, cell, weights["weight_hh"], weights.get("bias_hh"), is_reverse
         )
         hidden, cell = outputs[last], cells[last]
         made.append(outputs)
-    if is_reverse:
-        made.reverse()
-    return (made[0] if len(made) == 1 else t.cat(made)), [hidden, cell]
+    return _joined(made, is_reverse), [hidden, cell]

@@ -17,7 +17,8 @@ def _sigmoid(k: Any, x: Any) -> Any:
     return k.sigmoid(x)
 
 
-def _order(steps: int, is_reverse: bool) -> list[int]:
+def order_of(steps: int, is_reverse: bool) -> list[int]:
+    """Numbers of the steps in the order they are taken."""
     return list(range(steps - 1, -1, -1) if is_reverse else range(steps))
 
 
@@ -48,7 +49,7 @@ class LstmSteps(Operator):
         turned = b.transpose(b.convert(weight, element), 0, 1)
         packed = b.map(lambda k, x: x, turned)
         hidden, cell = b.convert(hidden, element), b.convert(cell, element)
-        for step in _order(steps, is_reverse):
+        for step in order_of(steps, is_reverse):
             back = b.product(hidden, packed)
             into = b.select(input, 0, step)
 
@@ -118,7 +119,7 @@ def _steps_backward(
     steps = cells.shape[0]
     made: list[Any] = [None] * steps
     back = later = None
-    for step in reversed(_order(steps, is_reverse)):
+    for step in reversed(order_of(steps, is_reverse)):
         enter, forget, candidate, leave = (each[step] for each in gates)
         squashed = cells[step].tanh()
         into_hidden = back if back is not None else t.zeros_like(squashed)
@@ -174,10 +175,10 @@ class LstmStepsBackward(Operator):
         steps, batch, size = cells.shape
         weight = b.convert(weight, element)
         back = later = None
-        for step in reversed(_order(steps, is_reverse)):
+        for step in reversed(order_of(steps, is_reverse)):
             gate = [b.select(each, 0, step) for each in gates]
             enter, forget, candidate, leave = gate
-            into_hidden = _total(b, element, (back, _at(b, grad_outputs, step)))
+            into_hidden = total(b, element, (back, _at(b, grad_outputs, step)))
             if into_hidden is None:
                 into_hidden = b.full((batch, size), 0, element)
             squashed = b.map(lambda k, c: k.tanh(c), b.select(cells, 0, step), compute=element)
@@ -185,7 +186,7 @@ class LstmStepsBackward(Operator):
                 lambda k, h, o, c: k.mul(k.mul(h, o), k.sub(1, k.mul(c, c))),
                 into_hidden, leave, squashed, compute=element,
             )  # fmt: skip
-            into_cell = _total(b, element, (through, later, _at(b, grad_cells, step)))
+            into_cell = total(b, element, (through, later, _at(b, grad_cells, step)))
             pairs = [
                 (into_cell, candidate), (into_cell, b.select(cells_before, 0, step)),
                 (into_cell, enter), (into_hidden, squashed),
@@ -193,7 +194,7 @@ class LstmStepsBackward(Operator):
             made = b.select(b.output(0), 0, step)
             for number, (one, other) in enumerate(pairs):
                 part = b.map(lambda k, x, y: k.mul(x, y), one, other, compute=element)
-                slope = _tanh_slope if number == 2 else _sigmoid_slope
+                slope = tanh_slope if number == 2 else sigmoid_slope
                 part = b.map(slope, part, gate[number], compute=element)
                 b.write(b.narrow(made, 1, number * size, size), part)
             back = b.product(b.convert(made, element), weight)
@@ -208,11 +209,13 @@ class LstmStepsBackward(Operator):
         ]
 
 
-def _sigmoid_slope(k: Any, grad: Any, y: Any) -> Any:
+def sigmoid_slope(k: Any, grad: Any, y: Any) -> Any:
+    """Cotangent through a sigmoid that gave y."""
     return k.mul(k.mul(grad, y), k.sub(1, y))
 
 
-def _tanh_slope(k: Any, grad: Any, y: Any) -> Any:
+def tanh_slope(k: Any, grad: Any, y: Any) -> Any:
+    """Cotangent through a tanh that gave y."""
     return k.mul(grad, k.sub(1, k.mul(y, y)))
 
 
@@ -220,7 +223,7 @@ def _at(b: Any, value: Any, step: int) -> Any:
     return None if value is None else b.select(value, 0, step)
 
 
-def _total(b: Any, element: Any, values: tuple[Any, ...]) -> Any:
+def total(b: Any, element: Any, values: tuple[Any, ...]) -> Any:
     """The sum of those that are there, in order; None where none is."""
     total = None
     for each in values:
