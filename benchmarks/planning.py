@@ -2,17 +2,20 @@
 
     python benchmarks/planning.py
 
-Keeps     one process and one thread's own time for both, so that a busy machine costs both alike.
-Touches   flambeau.engine.planning.template, to time each plan.
+Keeps     one process and one thread's own time for both, so that a busy machine costs both alike;
+          plans of earlier runs are not found on disk.
+Touches   flambeau.engine.plan_store, to time each plan.
 Not here  steady speed (run.py), starting up (startup.py)."""
 
 import importlib.util
+import tempfile
 import time
 
 from models import CharGPT
 
 import flambeau
-from flambeau.engine import run
+from flambeau import debug
+from flambeau.engine import plan_store, run
 from flambeau.engine.planning import template
 
 LENGTHS = 24
@@ -37,24 +40,24 @@ def add_us():
 def planned(action):
     """(microseconds, records) of every segment planned while action() runs."""
     seen = []
-    original = template.plan_for
+    original = plan_store.plan_for
 
-    def timed(facts):
+    def timed(facts, came_back):
         start = time.thread_time()
-        result = original(facts)
+        result = original(facts, came_back)
         seen.append(((time.thread_time() - start) * 1e6, len(facts.keys)))
         return result
 
-    template.plan_for = timed
+    plan_store.plan_for = timed
     try:
         action()
     finally:
-        template.plan_for = original
+        plan_store.plan_for = original
     return seen
 
 
 def main():
-    """Three figures of a transformer's forward pass, a record each."""
+    """Figures of a transformer's forward pass, a record each."""
     model = CharGPT(flambeau)
 
     def forward(batch, length):
@@ -77,10 +80,20 @@ def main():
             run.forget_plans()
             forward(5, 20)
 
+    def on_disk():
+        folder = tempfile.TemporaryDirectory()
+        with folder as name, debug.cache_dir(name), debug.keep_plans(True):
+            run.forget_plans()
+            forward(5, 20)
+            return planned(known)
+
     add = add_us()
+    with debug.keep_plans(False):
+        anew = planned(fresh), planned(known)
     for title, figures in (
-        (f"{LENGTHS} lengths never seen before, all planning", planned(fresh)),
-        ("a form planned before, plans forgotten", planned(known)),
+        (f"{LENGTHS} lengths never seen before, all planning", anew[0]),
+        ("a form planned before, plans forgotten", anew[1]),
+        ("the same from disk", on_disk()),
     ):
         records = sum(count for _, count in figures)
         each = sum(spent for spent, _ in figures) / records

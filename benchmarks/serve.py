@@ -103,7 +103,7 @@ class Server:
     def planning(self):
         """Seconds an operator that planning and running never-seen small segments takes."""
         a, b = self.torch.ones(4), self.torch.full((4,), 0.5)
-        draw = random.Random(0)
+        draw = random.Random()  # other segments each time: plans of an earlier run are on disk
         operators = [
             lambda x: x + b, lambda x: x * b, lambda x: x - b, lambda x: x.abs(),
             lambda x: x.neg(), lambda x: x.relu(), lambda x: x.sigmoid(), lambda x: x.tanh(),
