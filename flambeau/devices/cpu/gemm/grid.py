@@ -18,13 +18,19 @@ from flambeau.devices.cpu.gemm.tile_text import SUM_BLOCK
 # rows where rows are few: as many accumulators as registers allow, with a few for operands.
 TILES: Final[dict[int, tuple[dict[int, tuple[int, int]], dict[int, int]]]] = {
     256: ({1: (12, 1), 3: (4, 3), 0: (6, 2)}, {1: 12, 2: 6, 3: 4, 4: 3}),
-    512: ({1: (14, 1), 2: (14, 2), 3: (8, 3), 0: (6, 4)}, {1: 28, 2: 12, 3: 8, 4: 6, 5: 5}),
+    512: (
+        {1: (14, 1), 2: (14, 2), 3: (8, 3), 0: (6, 4)},
+        {1: 28, 2: 12, 3: 8, 4: 6, 5: 5, 7: 3, 8: 3},
+    ),
 }
 ALIGNMENT: Final = 64
 # Bytes of B up to which it is read where it lies, by the width of vectors (newer CPUs have larger
 # second-level caches), and rows of A from which packing more than that pays.
 _IN_PLACE_BYTES: Final = {256: 256 << 10, 512: 768 << 10}
 _REUSED_ROWS: Final = 24
+# Tiles of a column of C from which two heights are weighed, and from which there is one.
+_SOME_TILES: Final = 4
+_MANY_TILES: Final = 10
 # Tiles of a row of C from which a narrower last tile would save too little.
 _LONG_ROW: Final = 8
 # Rows of A up to which units do not share a packed B.
@@ -63,12 +69,25 @@ def tile_of(product: Product, element: Element) -> tuple[int, int]:
     n_vectors = -(-product.n // element.lanes)
     by_vectors, by_rows = TILES[element.vector_bits]
     rows, vectors = by_vectors.get(n_vectors, by_vectors[0])
-    rows = -(-product.m // -(-product.m // rows)) if product.m < 4 * rows else rows
+    rows = _height(product.m, rows, max(rows, *by_rows))
     if rows in by_rows:
         vectors = min(by_rows[rows], n_vectors)
     if element.accumulated == "i64":
         rows, vectors = min(rows, 4), min(vectors, 2)  # a 64-bit multiply takes several registers
     return rows, vectors
+
+
+def _height(m: int, rows: int, tallest: int) -> int:
+    """Rows of a tile for m rows where they would be `rows` for very many: few that are computed
+    twice or for nothing, and from some tiles on few heights, each of which is a kernel."""
+    if m >= _MANY_TILES * rows:
+        return rows
+    heights = (
+        range(rows, rows - 2, -1) if m >= _SOME_TILES * rows else range(tallest, rows // 2, -1)
+    )
+    fitting = [each for each in heights if 0 < each <= m]
+    # Half a row stands for a tile's beginning.
+    return min(fitting, key=lambda each: -(-m // each) * (2 * each + 1), default=m)
 
 
 def edge_vectors_of(n: int, vectors: int, lanes: int) -> int:

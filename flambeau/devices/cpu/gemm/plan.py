@@ -150,7 +150,7 @@ def _plan_part(
     elif pack_b:
         b_panel *= round_up(min(grid.k_block, product.k), element.lanes)
     shape = ProductClass(
-        element.dtype, element.vector_bits, rows, vectors, product.m % rows,
+        element.dtype, element.vector_bits, rows, vectors,
         edge_vectors_of(product.n, vectors, element.lanes), pack_a, pack_b,
         product.c.column == element.n_bytes or product.n == 1, len(product.sizes),
     )  # fmt: skip
@@ -162,6 +162,7 @@ def _plan_part(
         a_block, scratch.a_tile or a_tile, a.row, a.column, b.row, b.column, b_panel,
         product.c.row, product.c.column,
         scratch.sums_step, scratch.packed_a, scratch.packed_a_stride, scratch.packed_b,
+        int(not packs[0]),
     ]  # fmt: skip
     arguments += _batch_words(product, a, b)
     steps.append(

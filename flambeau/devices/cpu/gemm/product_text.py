@@ -34,7 +34,7 @@ WORDS: Final = (
     "a", "b", "c", "m", "n", "k", "k_block", "row_block", "column_block", "n_row_blocks",
     "n_column_blocks", "a_block", "a_tile", "a_row", "a_column", "b_row", "b_column", "b_panel",
     "c_row", "c_column",
-    "sums_step", "packed_a", "packed_a_stride", "packed_b",
+    "sums_step", "packed_a", "packed_a_stride", "packed_b", "overlaps",
 )  # fmt: skip
 
 
@@ -43,7 +43,6 @@ class ProductClass:
     """Everything about a product that its kernel's text depends on; never a size or a stride.
 
     rows, vectors      the tile: rows of A by vectors of B
-    edge_rows          rows of the last tile of a column (0: none)
     edge_vectors       vectors of the last tile of a row, 1 to `vectors`
     pack_a, pack_b     how a unit packs its operands into scratch, "" when it reads them in place
                        (or packed by an earlier step): see pack_text
@@ -55,7 +54,6 @@ class ProductClass:
     vector_bits: int
     rows: int
     vectors: int
-    edge_rows: int
     edge_vectors: int
     pack_a: str
     pack_b: str
@@ -111,8 +109,10 @@ def _fill_context(
         seen |= {"a_row": words["packed_a_stride"], "a_column": str(size)}
     if shape.pack_b:
         seen["b_row"] = str(shape.vectors * element.lanes * size)
-    for index, word in enumerate(CONTEXT[:5]):
-        lines.put(f"store i64 {seen[word]}, ptr {lines.offset('%context', 8 * index)}")
+    seen["valid_rows"] = str(shape.rows)
+    for index, word in enumerate(CONTEXT):
+        if word in seen:
+            lines.put(f"store i64 {seen[word]}, ptr {lines.offset('%context', 8 * index)}")
 
 
 class _Block(NamedTuple):
@@ -191,8 +191,10 @@ def _depth_loop(
 def _tile_loops(
     lines: Lines, shape: ProductClass, element: Element, words: dict[str, str], block: _Block
 ) -> None:
-    """Tiles of a unit, a row of them at a time so that their part of A stays in the first cache;
-    the last row of tiles, when it is short, by a tile of its own height."""
+    """Tiles of a unit, a row of them at a time so that their part of A stays in the first cache.
+
+    The last row of tiles, when rows are left, starts early where A lies in place; a packed A has
+    room behind its rows, and what is computed from that is not stored."""
     a, b, c, rows, n_columns = block
     a_step = words["a_tile"]
     c_step = lines.let(f"mul i64 {words['c_row']}, {shape.rows}")
@@ -206,16 +208,13 @@ def _tile_loops(
     lines.put(f"%rc = phi ptr [ {c}, %before_rows ], [ %nrc, %rows_done ]")
     lines.put("%rs = phi ptr [ %scratch, %before_rows ], [ %rows_s, %rows_done ]")
     operands = ("%ra", b, "%rc", "%rs")
-    _columns_loop(lines, "rows", shape.rows, shape, element, words, operands, n_columns)
+    _columns_loop(lines, "rows", shape, element, words, operands, n_columns)
     lines.put(f"%nra = getelementptr i8, ptr %ra, i64 {a_step}")
     lines.put(f"%nrc = getelementptr i8, ptr %rc, i64 {c_step}")
     lines.put(f"%nrows_left = sub i64 %rows_left, {shape.rows}")
     lines.put(f"%more_rows = icmp sge i64 %nrows_left, {shape.rows}")
     lines.put("br i1 %more_rows, label %rows, label %edge")
     lines.label("edge")
-    if not shape.edge_rows:
-        lines.put("br label %next_depth")
-        return
     lines.put(f"%ea = phi ptr [ {a}, %before_rows ], [ %nra, %rows_done ]")
     lines.put(f"%ec = phi ptr [ {c}, %before_rows ], [ %nrc, %rows_done ]")
     lines.put("%es = phi ptr [ %scratch, %before_rows ], [ %rows_s, %rows_done ]")
@@ -223,14 +222,23 @@ def _tile_loops(
     lines.put("%has_edge = icmp sgt i64 %edge_left, 0")
     lines.put("br i1 %has_edge, label %edge_row, label %next_depth")
     lines.label("edge_row")
-    operands = ("%ea", b, "%ec", "%es")
-    _columns_loop(lines, "edge_row", shape.edge_rows, shape, element, words, operands, n_columns)
+    # Rows that the tile before, or the unit before, computes as well, to the same bits.
+    missing = lines.let(f"sub i64 {shape.rows}, %edge_left")
+    back = lines.let(f"mul i64 {missing}, {words['overlaps']}")
+    valid_at = lines.offset("%context", 8 * CONTEXT.index("valid_rows"))
+    lines.put(f"store i64 {lines.let(f'add i64 %edge_left, {back}')}, ptr {valid_at}")
+    back = lines.let(f"sub i64 0, {back}")
+    edge_a = lines.offset("%ea", lines.let(f"mul i64 {back}, {words['a_row']}"))
+    edge_c = lines.offset("%ec", lines.let(f"mul i64 {back}, {words['c_row']}"))
+    operands = (edge_a, b, edge_c, "%es")
+    _columns_loop(lines, "edge_row", shape, element, words, operands, n_columns)
+    lines.put(f"store i64 {shape.rows}, ptr {valid_at}")
     lines.put("br label %next_depth")
 
 
 def _columns_loop(
-    lines: Lines, label: str, height: int, shape: ProductClass, element: Element,
-    words: dict[str, str], pointers: tuple[str, str, str, str], n_columns: str,
+    lines: Lines, label: str, shape: ProductClass, element: Element, words: dict[str, str],
+    pointers: tuple[str, str, str, str], n_columns: str,
 ) -> None:  # fmt: skip
     """One row of tiles; leaves the block `{label}_done` open, sums' end in `%{label}_s`."""
     a, b, c, sums = pointers
@@ -249,14 +257,14 @@ def _columns_loop(
     lines.put(f"{p}_s = getelementptr i8, ptr {p}_t, i64 {words['sums_step']}")
     columns = lines.smaller(f"{p}_columns", width)
     operands = f"(ptr {a}, ptr {p}_b, ptr {p}_c, ptr {p}_t, i64 {columns}, ptr %context)"
-    if shape.edge_vectors != shape.vectors and height == shape.rows:
+    if shape.edge_vectors != shape.vectors:
         lines.put(f"{p}_is_narrow = icmp sle i64 {p}_columns, {shape.edge_vectors * element.lanes}")
         lines.put(f"br i1 {p}_is_narrow, label %{label}_narrow, label %{label}_wide")
         lines.label(f"{label}_narrow")
-        lines.put(f"call fastcc void @tile_{height}x{shape.edge_vectors}{operands}")
+        lines.put(f"call fastcc void @tile_{shape.rows}x{shape.edge_vectors}{operands}")
         lines.put(f"br label %{label}_next")
         lines.label(f"{label}_wide")
-    lines.put(f"call fastcc void @tile_{height}x{shape.vectors}{operands}")
+    lines.put(f"call fastcc void @tile_{shape.rows}x{shape.vectors}{operands}")
     lines.put(f"br label %{label}_next")
     lines.label(f"{label}_next")
     lines.put(f"{p}_more = icmp sgt i64 {p}_ncolumns, 0")
@@ -268,13 +276,10 @@ def _columns_loop(
 def product_kernel(shape: ProductClass) -> tuple[str, str]:
     """Name and module text of the kernel of a class of products."""
     element = element_of(shape.dtype, shape.vector_bits)
-    # The corner, which few units have, is a whole tile's width.
     tiles = {(shape.rows, shape.vectors), (shape.rows, shape.edge_vectors)}
-    if shape.edge_rows:
-        tiles.add((shape.edge_rows, shape.vectors))
     parts = [element.declarations]
     parts.append(ragged_function(element, shape.vectors, shape.is_c_contiguous))
-    parts += [tile_function(element, *tile, shape.is_c_contiguous) for tile in sorted(tiles)]
+    parts += [tile_function(element, *tile, shape.is_c_contiguous, False) for tile in sorted(tiles)]
     if shape.pack_a:
         parts.append(pack_a_function(element, shape.pack_a, shape.rows))
     if shape.pack_b:

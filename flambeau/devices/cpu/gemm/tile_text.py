@@ -20,11 +20,15 @@ SUM_BLOCK: Final = 256  # elements of k in one chain of fma
 # Words of the context.
 CONTEXT: Final = (
     "a_row", "a_column", "b_row", "c_row", "c_column", "k_length", "is_first", "is_last",
+    "valid_rows",
 )  # fmt: skip
 
 
-def tile_function(element: Element, rows: int, vectors: int, is_c_contiguous: bool) -> str:
-    """`@tile_RxV(a, b, c, sums, columns, context)`: rows x vectors of C over k_length of k."""
+def tile_function(
+    element: Element, rows: int, vectors: int, is_c_contiguous: bool, has_all_rows: bool = True
+) -> str:
+    """`@tile_RxV(a, b, c, sums, columns, context)`: rows x vectors of C over k_length of k; only
+    the first valid_rows are stored, unless it always has all of them."""
     lines = Lines()
     count = rows * vectors
     lines.label("entry")
@@ -57,7 +61,8 @@ def tile_function(element: Element, rows: int, vectors: int, is_c_contiguous: bo
 
     _add_to_sums(lines, element, count, context["is_last"])
     lines.label("finish")
-    _store_tile(lines, element, rows, vectors, context, is_c_contiguous)
+    valid = str(rows) if has_all_rows else context["valid_rows"]
+    _store_tile(lines, element, rows, vectors, context, is_c_contiguous, valid)
     body = "\n".join(lines.text)
     return (
         f"define internal fastcc void @tile_{rows}x{vectors}"
@@ -148,15 +153,19 @@ def _chain(
 
 def _store_tile(
     lines: Lines, element: Element, rows: int, vectors: int, context: dict[str, str],
-    is_c_contiguous: bool,
+    is_c_contiguous: bool, valid: str,
 ) -> None:  # fmt: skip
-    """Finished totals %t* to C: whole vectors, or through scratch element by element."""
+    """Finished totals %t* to C: whole vectors, or through scratch element by element; `valid` rows
+    of them."""
     lanes, n_bytes = element.lanes, element.n_bytes
     stored = f"<{lanes} x {element.stored}>"
     values = [element.narrow(lines, f"%t{i}") for i in range(rows * vectors)]
     if is_c_contiguous:
-        lines.put(f"%is_whole = icmp eq i64 %columns, {vectors * lanes}")
-        lines.put("br i1 %is_whole, label %whole, label %ragged")
+        is_whole = lines.let(f"icmp eq i64 %columns, {vectors * lanes}")
+        if valid != str(rows):
+            has_rows = lines.let(f"icmp eq i64 {valid}, {rows}")
+            is_whole = lines.let(f"and i1 {is_whole}, {has_rows}")
+        lines.put(f"br i1 {is_whole}, label %whole, label %ragged")
         lines.label("whole")
         pointer = "%c"
         for r in range(rows):
@@ -175,7 +184,7 @@ def _store_tile(
         lines.put(f"store {stored} {value}, ptr {target}, align {n_bytes}")
     row_bytes = vectors * lanes * n_bytes
     lines.put(
-        f"call fastcc void @put_ragged(ptr %sums, ptr %c, i64 {rows}, i64 %columns, "
+        f"call fastcc void @put_ragged(ptr %sums, ptr %c, i64 {valid}, i64 %columns, "
         f"i64 {row_bytes}, i64 {context['c_row']}, i64 {context['c_column']})"
     )
     lines.put("br label %done")

@@ -141,6 +141,26 @@ def test_units_and_chunks(rng, m, n, k):
             assert same_bits(c, right)
 
 
+@pytest.mark.parametrize("vector_bits", WIDTHS)
+@pytest.mark.parametrize("kind", [FLOAT, dtypes.bfloat16], ids=str)
+def test_rows_that_fill_no_tile(rng, kind, vector_bits):
+    """A in place, and packed by the unit or for several units, as rows and as columns."""
+    for m in (61, 514, 515, 527):
+        for n, k in ((70, 9), (200, 260)):
+            for is_transposed in (False, True):
+                layout = (is_transposed, False, False)
+                how = {"vector_bits": vector_bits, "n_threads": 2, "chunk": 1, "backwards": True}
+                check(rng, m, n, k, kind, layout, **how)
+
+
+def test_a_new_number_of_rows_needs_no_new_kernel():
+    def names(m):
+        strides = (0, 1024, 4), (0, 1024, 4), (0, 1024, 4)
+        return {each.name for each in plan_product(FLOAT, 1, m, 256, 256, *strides, 256, 2).steps}
+
+    assert len(set.union(*(names(m) for m in range(60, 300)))) == 1
+
+
 def test_threads_end_together():
     """Units of rows leave no thread more than a tile of 6 rows behind the other."""
     strides = (0, 1024, 4), (0, 1024, 4), (0, 1024, 4)

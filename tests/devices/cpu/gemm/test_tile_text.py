@@ -45,7 +45,7 @@ def loops_along_k(text, cpu, opcode):
 )
 def test_sums_stay_in_registers(vector_bits, tile, kind):
     rows, vectors = tile
-    shape = ProductClass(kind, vector_bits, rows, vectors, 0, vectors, "", "", True, 0)
+    shape = ProductClass(kind, vector_bits, rows, vectors, vectors, "", "", True, 0)
     (loop,) = loops_along_k(product_kernel(shape)[1], CPUS[vector_bits], "vfmadd")
     assert loop.count("vfmadd") == rows * vectors
     assert "(%rsp" not in loop
@@ -55,8 +55,8 @@ def test_sums_stay_in_registers(vector_bits, tile, kind):
 
 def test_texts_are_one_class():
     """Equal classes have equal names; anything the text depends on changes the name."""
-    shape = ProductClass(dtypes.float32, 256, 6, 2, 0, 2, "", "", True, 0)
-    other = ProductClass(dtypes.float32, 256, 6, 2, 1, 2, "", "", True, 0)
+    shape = ProductClass(dtypes.float32, 256, 6, 2, 2, "", "", True, 0)
+    other = ProductClass(dtypes.float32, 256, 6, 2, 1, "", "", True, 0)
     assert product_kernel(shape)[0] != product_kernel(other)[0]
     assert product_kernel(shape)[0] in product_kernel(shape)[1]
     assert Element(dtypes.bfloat16, 512).lanes == 16
