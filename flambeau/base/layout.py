@@ -23,20 +23,23 @@ class Layout:
     is_dense      the elements fill a gapless span, in some order of dims, none twice
     span          number of elements from the first to one behind the last that a view touches
     low           offset of its lowest element (negative with negative strides)
+    is_conj       the memory holds the conjugates of the numbers that the view shows
     """
 
     __slots__ = (
-        "__weakref__", "device", "dtype", "is_contiguous", "is_dense", "itemsize", "low", "memo",
-        "n_bytes", "n_elements", "ndim", "shape", "span", "span_bytes", "strides",
+        "__weakref__", "device", "dtype", "is_conj", "is_contiguous", "is_dense", "itemsize", "low",
+        "memo", "n_bytes", "n_elements", "ndim", "shape", "span", "span_bytes", "strides",
     )  # fmt: skip
 
     def __init__(
-        self, shape: tuple[int, ...], strides: tuple[int, ...], element: dtype, device: Device
-    ) -> None:
+        self, shape: tuple[int, ...], strides: tuple[int, ...], element: dtype, device: Device,
+        is_conj: bool = False,
+    ) -> None:  # fmt: skip
         self.shape: Final = shape
         self.strides: Final = strides
         self.dtype: Final = element
         self.device: Final = device
+        self.is_conj: Final = is_conj
         self.ndim: Final = len(shape)
         self.itemsize: Final = element.itemsize
         # Results of view and inference rules that start from this layout; bounded by its users.
@@ -68,6 +71,10 @@ class Layout:
         self.span: Final = high - low + 1 if n_elements else 0
         self.span_bytes: Final = self.span * element.itemsize
 
+    def conjugated(self) -> Layout:
+        """Of the conjugates of the numbers that this one is of."""
+        return layout(self.shape, self.strides, self.dtype, self.device, not self.is_conj)
+
     def __repr__(self) -> str:
         return f"{self.dtype.name} {self.shape} strides {self.strides} on {self.device}"
 
@@ -76,13 +83,14 @@ _INTERNED: weakref.WeakValueDictionary[object, Layout] = weakref.WeakValueDictio
 
 
 def layout(
-    shape: tuple[int, ...], strides: tuple[int, ...], element: dtype, device: Device = CPU
-) -> Layout:
+    shape: tuple[int, ...], strides: tuple[int, ...], element: dtype, device: Device = CPU,
+    is_conj: bool = False,
+) -> Layout:  # fmt: skip
     """The one layout with these parts."""
-    key = (shape, strides, element, device)
+    key = (shape, strides, element, device, is_conj)
     found = _INTERNED.get(key)
     if found is None:
-        found = Layout(shape, strides, element, device)
+        found = Layout(shape, strides, element, device, is_conj)
         found = _INTERNED.setdefault(key, found)
     return found
 

@@ -17,7 +17,7 @@ from flambeau.base.shapes import Shape, infer_size, wrap_dim, wrap_dims
 
 def restrided(input: Layout, shape: Shape, strides: Shape) -> Layout:
     """Another shape and strides over the same elements."""
-    return layout(shape, strides, input.dtype, input.device)
+    return layout(shape, strides, input.dtype, input.device, input.is_conj)
 
 
 def view_strides(input: Layout, shape: Shape) -> Shape | None:

@@ -191,7 +191,8 @@ def _written(signature: Signature) -> bytes:
 
 
 def _layout_text(layout: Layout) -> bytes:
-    parts = (layout.dtype.name, layout.shape, layout.strides, str(layout.device))
+    place = (layout.shape, layout.strides, str(layout.device), layout.is_conj)
+    parts = (layout.dtype.name, *place)
     text = layout.memo[_WRITTEN] = marshal.dumps(parts, _MARSHAL)
     return text
 

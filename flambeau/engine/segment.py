@@ -84,7 +84,9 @@ class Segment:
                 self.closed = True  # so that the record is run before its call returns
         slot = storage.slot if storage.segment is self else self._take(storage)
         layout, offset = view._layout, view._offset
-        if offset == 0 and layout is storage.layout:
+        if offset == 0 and (
+            layout is storage.layout or (layout.is_conj and layout.conjugated() is storage.layout)
+        ):
             view._place = storage
             return slot
         key = (slot, layout, offset)

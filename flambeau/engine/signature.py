@@ -87,7 +87,10 @@ class Signature:
             for number, position in enumerate(self.targets):
                 value = builder.results[number] if number in builder.results else flat[number]
                 if value is not None and not self._is_target(value, position):
-                    builder.write(builder.operand(position, self.layouts[position]), value)
+                    layout = self.layouts[position]
+                    if layout.is_conj:
+                        value = _conjugated(builder, value)
+                    builder.write(builder.operand(position, layout), value)
         else:
             for number, value in enumerate(flat):
                 if value is not None:
@@ -108,12 +111,18 @@ class Signature:
     def _argument(self, builder: Lowering, parameter: Parameter) -> Any:
         kind = parameter[0]
         if kind == "tensor":
-            return builder.operand(parameter[1], self.layouts[parameter[1]])
+            return self._seen(builder, parameter[1])
         if kind == "tensors":
-            return tuple(builder.operand(p, self.layouts[p]) for p in parameter[1])
+            return tuple([self._seen(builder, position) for position in parameter[1]])
         if kind == "number":
             return builder.number(parameter[1], _NUMBER_DTYPES[parameter[2]])
         return parameter[1]
+
+    def _seen(self, builder: Lowering, position: int) -> Value:
+        """An operand as its view shows it."""
+        layout = self.layouts[position]
+        value = builder.operand(position, layout)
+        return _conjugated(builder, value) if layout.is_conj else value
 
     def _finish(self, builder: Lowering, number: int, value: Value) -> None:
         """Make `value` the memory of output `number`: by name where it can be, else by a copy."""
@@ -130,6 +139,11 @@ class Signature:
         if whole and _rename(builder, value.reference, output.reference):
             return
         builder.write(output, value)
+
+
+def _conjugated(builder: Lowering, value: Value) -> Value:
+    """Complex conjugates; of real numbers themselves."""
+    return builder.map(lambda k, x: k.conj(x), value) if value.dtype.is_complex else value
 
 
 def _flatten(results: Any) -> list[Any]:

@@ -140,13 +140,17 @@ class _Pickler(_PythonPickler):
 
     def _tensor(self, tensor: Tensor) -> tuple[Any, ...]:
         stream.materialize(tensor, "torch.save()")
+        needs_grad = tensor.requires_grad
+        if tensor._layout.is_conj:  # what is written are the numbers as they are seen
+            tensor = tensor.detach().clone()
+            stream.materialize(tensor, "torch.save()")
         layout, storage = tensor._layout, tensor._storage
         key, _ = self.storages.setdefault(id(storage), (str(len(self.storages)), storage))
         count = storage.n_bytes // layout.itemsize
         reference = _StorageReference(layout.dtype, key, count)
         return (
             reference, tensor._offset, tuple(layout.shape), tuple(layout.strides),
-            tensor.requires_grad, OrderedDict(),
+            needs_grad, OrderedDict(),
         )  # fmt: skip
 
 

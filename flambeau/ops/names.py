@@ -101,7 +101,7 @@ FILES: Final = _table({
     "views.backward": (
         "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward"
     ),
-    "views.complex_views": "real imag view_as_real view_as_complex",
+    "views.complex_views": "conj real imag view_as_real view_as_complex",
     "views.movement": (
         "view _unsafe_view reshape flatten ravel unflatten transpose swapaxes swapdims t "
         "permute movedim squeeze unsqueeze expand broadcast_to detach alias"
@@ -211,7 +211,7 @@ INTERNAL: Final = frozenset((
     "special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
     "special_xlog1py special_zeta sgd_update adam_update rmsprop_update adagrad_update "
     "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward "
-    "view expand alias slice unfold"
+    "conj view expand alias slice unfold"
 ).split())  # fmt: skip
 # Operators with a form that writes their first operand: name_.
 INPLACE: Final = frozenset((

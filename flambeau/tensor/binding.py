@@ -186,10 +186,7 @@ class Binding:
             key.append((type(value), value))
             return
         key.append(type(value))
-        if type(value) is complex:
-            numbers += (value.real, value.imag)
-        else:
-            numbers.append(value)
+        numbers += (value.real, value.imag) if type(value) is complex else (value,)
 
     def _plain_number(self, parameter: Parameter, position: int, values: list[Any]) -> Any:
         value = values[position]

@@ -51,6 +51,8 @@ def item(tensor: Tensor) -> Any:
             f"a Tensor with {layout.n_elements} elements cannot be converted to Scalar"
         )
     address = address_of(tensor, "item()")
+    if layout.is_conj:
+        return read_one(address, layout.dtype).conjugate()
     return read_one(address, layout.dtype)
 
 
@@ -103,7 +105,7 @@ def flat_values(tensor: Tensor) -> list[Any]:
     layout = tensor._layout
     if not layout.n_elements:
         return []
-    if not layout.is_contiguous:
+    if not layout.is_contiguous or layout.is_conj:
         from flambeau.tensor import functions
 
         tensor = functions.contiguous_copy(tensor)
@@ -137,6 +139,11 @@ def check_numpy(tensor: Tensor) -> None:
     if autograd is not None or (tensor._base is not None and tensor.requires_grad):
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    if tensor._layout.is_conj:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that has conjugate bit set. Use "
+            "tensor.resolve_conj().numpy() instead."
         )
     element = tensor._layout.dtype
     if element is dtypes.bfloat16 or element in dtypes.EIGHT_BITS:

@@ -423,7 +423,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "cuda": lambda self, *a, **n: to(self, "cuda"),
     "get_device": lambda self: -1,
     "is_pinned": lambda self, device=None: False,
-    "is_conj": lambda self: False,
+    "is_conj": lambda self: self._layout.is_conj,
     "is_neg": lambda self: False,
     "is_shared": lambda self: False,
     "is_coalesced": lambda self: False,

@@ -184,9 +184,11 @@ class Program:
 
     def _view(self) -> Any:
         source, choice = self._any(), self.choice
-        kind = choice.randrange(7)
+        kind = choice.randrange(8)
         self.log.append(f"view {kind}")
         if kind > 4 and source.is_complex():
+            if kind == 7:
+                return source.conj()
             return source.real if kind == 5 else functions.view_as_real(source)
         if kind == 0 and source.ndim >= 2:
             return functions.transpose(source, 0, 1)

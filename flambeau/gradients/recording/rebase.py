@@ -60,7 +60,8 @@ class Region:
             return self.recipe(base)
         if self.layout.itemsize != base._layout.itemsize:
             base = _as_parts(base) if base._layout.dtype.is_complex else _as_pairs(base)
-        return base.as_strided(self.layout.shape, self.layout.strides, self.offset)
+        seen = base.as_strided(self.layout.shape, self.layout.strides, self.offset)
+        return seen.conj() if self.layout.is_conj else seen
 
     @property
     def overlaps(self) -> bool:

@@ -21,6 +21,20 @@ def _part(given: Layout, offset: int) -> Seen:
     return layout(given.shape, strides, given.dtype.to_real(), given.device), offset
 
 
+@operator("conj", function=False)
+class Conj(View):
+    """The conjugates, seen in the same memory."""
+
+    def view(self, input: Layout) -> Seen:
+        return input.conjugated(), 0
+
+    def vjp(self, t: Any, grad: Any) -> Any:
+        return t.conj_physical(grad)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.complex(3, 4)), s(s.complex(3, 4).t())]
+
+
 @operator("real", methods=())
 class Real(View):
     """The real parts; a real tensor itself."""
@@ -39,7 +53,7 @@ class Real(View):
 class Imaginary(View):
     """The imaginary parts."""
 
-    def view(self, input: Layout) -> Seen:
+    def view(self, input: Layout) -> Seen | None:
         if not input.dtype.is_complex:
             raise RuntimeError(
                 helped(
@@ -47,7 +61,8 @@ class Imaginary(View):
                     fix="torch.zeros_like(x): a real number has an imaginary part of 0",
                 )
             )
-        return _part(input, 1)
+        # Memory of conjugates has the negated imaginary parts: those of a copy are seen.
+        return None if input.is_conj else _part(input, 1)
 
     def vjp(self, t: Any, grad: Any) -> Any:
         return grad * 1j
@@ -63,6 +78,12 @@ class ViewAsReal(View):
     def view(self, input: Layout) -> Seen:
         if not input.dtype.is_complex:
             raise RuntimeError("view_as_real is only supported for complex tensors")
+        if input.is_conj:
+            raise RuntimeError(
+                "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the "
+                "conjugate tensor so you can view it as real, use self.resolve_conj(); however, be "
+                "warned that the resulting tensor will NOT alias the original."
+            )
         strides = (*[2 * stride for stride in input.strides], 1)
         return layout((*input.shape, 2), strides, input.dtype.to_real(), input.device), 0
 

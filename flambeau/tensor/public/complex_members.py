@@ -17,13 +17,13 @@ from flambeau.tensor.tensor import Tensor
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate: of real numbers, themselves."""
     if input._layout.dtype.is_complex:
-        return functions.conj_physical(input)  # type: ignore[no-any-return]
+        return functions.conj(input)  # type: ignore[no-any-return]
     return input
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor with its numbers in memory as they are seen."""
-    return input
+    """The tensor with its numbers in memory as they are seen: a copy where it shows conjugates."""
+    return input.clone() if input._layout.is_conj else input
 
 
 def resolve_neg(input: Tensor) -> Tensor:

@@ -275,7 +275,7 @@ def reduce_ex(self: Tensor, protocol: Any) -> Any:
     """How pickle takes a tensor apart: what comes back is a leaf with its elements."""
     layout = self._layout
     plain = self.detach()
-    if not layout.is_contiguous:
+    if not layout.is_contiguous or layout.is_conj:
         plain = functions.contiguous_copy(plain)
     raw = b""
     if layout.n_elements:

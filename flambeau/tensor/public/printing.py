@@ -105,6 +105,8 @@ def nested_values(tensor: Tensor, summarize: bool) -> Any:
     layout = tensor._layout
     if layout.is_contiguous and not summarize:
         return conversion.tolist(tensor)
+    if layout.is_conj:
+        return nested_values(tensor.detach().clone(), summarize)
     address = conversion.address_of(tensor, "print")
     element = layout.dtype
     places = [shown_places(size, summarize) for size in layout.shape]

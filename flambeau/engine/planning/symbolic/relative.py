@@ -30,12 +30,15 @@ class Form:
 class SizedLayout:
     """A layout whose sizes and strides may be Sizes: as much of it as lowering reads."""
 
-    __slots__ = ("dtype", "itemsize", "ndim", "shape", "strides")
+    __slots__ = ("dtype", "is_conj", "itemsize", "ndim", "shape", "strides")
 
-    def __init__(self, shape: tuple[Any, ...], strides: tuple[Any, ...], element: dtype) -> None:
+    def __init__(
+        self, shape: tuple[Any, ...], strides: tuple[Any, ...], element: dtype, is_conj: bool
+    ) -> None:
         self.shape = shape
         self.strides = strides
         self.dtype = element
+        self.is_conj = is_conj
         self.itemsize = element.itemsize
         self.ndim = len(shape)
 
@@ -115,9 +118,10 @@ def _new_layout_form(layout: Layout) -> tuple[tuple[Any, ...], list[int]]:
     sizes = [size for size in layout.shape if size >= 2]
     shape = tuple([size if size < 2 else -1 for size in layout.shape])
     if _is_packed(layout):
-        return (layout.dtype, shape, None), sizes
+        return (layout.dtype, shape, None, layout.is_conj), sizes
     sizes += [stride for stride in layout.strides if stride not in (0, 1)]
-    return (layout.dtype, shape, tuple([s if s in (0, 1) else -1 for s in layout.strides])), sizes
+    strides = tuple([s if s in (0, 1) else -1 for s in layout.strides])
+    return (layout.dtype, shape, strides, layout.is_conj), sizes
 
 
 def _free_form(value: Any, sizes: list[int]) -> Any:
@@ -176,9 +180,9 @@ def sized(signature: Signature, tape: Tape) -> Signature:
 def _sized_layout(layout: Layout, tape: Tape) -> SizedLayout:
     shape = [size if size < 2 else tape.input(size, 2) for size in layout.shape]
     if _is_packed(layout):
-        return SizedLayout(tuple(shape), (), layout.dtype)
+        return SizedLayout(tuple(shape), (), layout.dtype, layout.is_conj)
     strides = [s if s in (0, 1) else tape.input(s) for s in layout.strides]
-    return SizedLayout(tuple(shape), tuple(strides), layout.dtype)
+    return SizedLayout(tuple(shape), tuple(strides), layout.dtype, layout.is_conj)
 
 
 def complete(signature: Signature) -> None:

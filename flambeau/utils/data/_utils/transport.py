@@ -24,7 +24,7 @@ class _Pickler(pickle.Pickler):
         """How a plain tensor is packed; anything else as usual."""
         if type(value) is not Tensor or value.requires_grad:
             return NotImplemented
-        packed = value.contiguous()
+        packed = value.resolve_conj().contiguous()
         layout = packed._layout
         raw = b""
         if layout.n_elements:
