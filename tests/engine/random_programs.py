@@ -145,6 +145,8 @@ class Program:
         source = self._any()
         dims = range(source.ndim)
         dim = self.choice.choice([None, *dims]) if source.ndim else None
+        if name == "prod" and source.is_complex():
+            name = "sum"  # a complex product has as many statements as its length has bits
         self.log.append(f"{name} {dim}")
         if dim is None:
             return getattr(functions, name)(source)
@@ -218,7 +220,8 @@ class Program:
     def _convert(self) -> Any:
         dtype = self.choice.choice(DTYPES)
         self.log.append(dtype)
-        return self._any().to(getattr(torch, dtype))
+        source, wanted = self._any(), getattr(torch, dtype)
+        return source if source.dtype is wanted else functions.convert(source, wanted)
 
 
 def bits(tensors: list[Any]) -> list[Any]:

@@ -18,7 +18,8 @@ from flambeau.ops.define import Inferred, Operand, Operator, c_type_name, operat
 
 def refuse_complex_value(input: Layout, value: Any) -> None:
     """A tensor of real numbers holds no complex one."""
-    if value is COMPLEX and not input.dtype.is_complex:
+    is_complex = value is COMPLEX or getattr(value, "dtype", input.dtype).is_complex
+    if is_complex and not input.dtype.is_complex:
         raise RuntimeError(
             helped(
                 f"value cannot be converted to type {c_type_name(input)} without overflow",
