@@ -26,7 +26,7 @@ LAYERS = (
     ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "special", "amp", "io",
      "cpu", "distributed", "distributions", "sparse", "backends", "cuda", "jit", "multiprocessing",
      "onnx"),
-    ("debug", "cli"),
+    ("testing", "debug", "cli"),
 )  # fmt: skip
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 

@@ -16,6 +16,7 @@ from flambeau.base.missing import missing_name
 
 _FILES: dict[str, tuple[str, ...]] = {
     "continuous": ("Cauchy", "Gumbel", "Laplace", "StudentT", "Uniform"),
+    "correlations": ("LKJCholesky",),
     "counts": ("Binomial", "Geometric", "NegativeBinomial", "Poisson"),
     "discrete": (
         "Bernoulli", "Categorical", "Multinomial", "OneHotCategorical",
@@ -54,7 +55,8 @@ _TORCH_FILES: dict[str, str] = {
     "exponential": "gamma", "fishersnedecor": "gamma", "geometric": "counts",
     "gumbel": "continuous", "half_cauchy": "half", "half_normal": "half",
     "independent": "transformed_distribution", "inverse_gamma": "gamma",
-    "kumaraswamy": "powers", "laplace": "continuous", "log_normal": "normal",
+    "kumaraswamy": "powers", "laplace": "continuous", "lkj_cholesky": "correlations",
+    "log_normal": "normal",
     "logistic_normal": "normal", "mixture_same_family": "transformed_distribution",
     "multinomial": "discrete", "negative_binomial": "counts", "one_hot_categorical": "discrete",
     "pareto": "powers", "poisson": "counts", "relaxed_bernoulli": "relaxed",

@@ -49,6 +49,7 @@ CASES = {
         "t.zeros(2), None, t.tensor([[2.0, 0.5], [0.5, 1.0]])",
         "t.zeros(2), t.tensor([[1.0, 2.0], [2.0, 1.0]])",
     ],
+    "LKJCholesky": ["3, 1.0", "4, t.tensor([0.5, 2.0])", "1", "2, -1.0"],
     "RelaxedBernoulli": ["t.tensor(0.7), t.tensor([0.5, 0.2])"],
     "RelaxedOneHotCategorical": ["t.tensor(0.7), t.tensor([0.5, 0.2, 0.3])"],
 }  # fmt: skip

@@ -74,7 +74,7 @@ def _line(count: int, align_corners: bool, element: Any) -> Any:
     if count <= 1:
         return t.zeros(count, dtype=element)
     line = t.linspace(-1, 1, count, dtype=element)
-    return line if align_corners else line * ((count - 1) / count)
+    return line if align_corners else line * (count - 1) / count
 
 
 def grid_sample(
@@ -90,8 +90,10 @@ def grid_sample(
     places = []
     for number, size in enumerate(sizes):
         place = grid[..., number]
-        scaled = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
-        places.append(scaled)
+        # In torch's order of roundings: a regular grid lies on pixels, where slopes jump.
+        places.append(
+            (place + 1) * ((size - 1) / 2) if align_corners else (place + 1) * (size / 2) - 0.5
+        )
     image = _Image(input, sizes, padding_mode, align_corners)
     if mode == "bicubic":
         return _cubic(image, places)
