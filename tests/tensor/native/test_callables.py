@@ -277,3 +277,13 @@ def test_several_views_are_not_kept():
     for _ in range(1000):
         x.unbind()
     assert [sys.getrefcount(each) for each in (x, x._storage, x._layout)] == before
+
+
+def test_sequences_are_lists_and_tuples():
+    rows = [torch.ones(3), torch.zeros(3)]
+    for _ in range(3):
+        assert torch.stack(rows).shape == torch.cat(tuple(rows)).reshape(2, 3).shape
+        with pytest.raises(TypeError, match="must be tuple of Tensors, not Tensor"):
+            torch.stack(torch.zeros(2, 3))
+        with pytest.raises(TypeError, match="must be tuple of Tensors, not generator"):
+            torch.stack(row for row in rows)

@@ -252,6 +252,11 @@ def _read_sequence(
     """A list or tuple of tensors: its layouts are the key's part."""
     w.branch(w.is_null(w.load(s.sequence)), "first_sequence", "surprise")
     w.label("first_sequence")
+    # Python says what it thinks of others: a tensor's rows, a generator, which runs once.
+    of = w.load(value, TYPE_OFFSET)
+    listed = w.new(f"or i1 {w.same(of, '@PyTuple_Type')}, {w.same(of, '@PyList_Type')}")
+    w.branch(listed, "listed", "surprise")
+    w.label("listed")
     sequence = w.needs(w.call("PySequence_Tuple", value), "surprise")
     w.store(sequence, s.sequence)
     # Gradients get the tuple: the list may change.

@@ -68,7 +68,7 @@ FUNCTIONS: Final = {
 }
 # Objects of CPython with names of their own.
 OBJECTS: Final = (
-    "PyBool_Type", "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "PyUnicode_Type",
+    "PyBool_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type", "PyTuple_Type", "PyUnicode_Type",
     "_Py_FalseStruct", "_Py_NoneStruct", "_Py_TrueStruct",
 )  # fmt: skip
 NONE: Final = "@_Py_NoneStruct"
