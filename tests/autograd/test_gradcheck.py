@@ -49,3 +49,25 @@ def test_arguments():
         gradcheck(lambda a: a, torch.tensor([1.0], dtype=torch.float64))
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double"):
         gradcheck(lambda a: a * 2.0, torch.tensor([0.5], requires_grad=True), atol=0.1)
+
+
+class WithoutConjugate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2.0 * x * grad
+
+
+def test_complex_gradients():
+    z = torch.tensor([0.3 - 0.7j, -1.1 + 0.2j], dtype=torch.complex128, requires_grad=True)
+    assert gradcheck(lambda a, b: a * b + a.exp(), (z, doubles(1.5, 0.2)))
+    assert gradcheck(lambda a: (a.abs(), a.angle(), a.conj() * a * a), z)
+    assert gradcheck(lambda a: torch.outer(a, a.conj()).sum(0) / (2 + a), z)
+    assert gradgradcheck(lambda a: a * a.abs(), z)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to"):
+        gradcheck(WithoutConjugate.apply, z)

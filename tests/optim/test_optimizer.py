@@ -173,3 +173,36 @@ def test_a_write_that_saved_values_need_is_noticed():
     optimizer.step()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+
+
+COMPLEX_CASES = [
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.1, "amsgrad": True}), ("AdamW", {"lr": 0.1}),
+    ("RMSprop", {"lr": 0.1, "momentum": 0.5, "centered": True}), ("Adagrad", {"lr": 0.1}),
+    ("Adadelta", {}), ("Adamax", {"lr": 0.1}), ("NAdam", {"lr": 0.1}), ("RAdam", {"lr": 0.1}),
+    ("ASGD", {"lr": 0.1}), ("Rprop", {}), ("LBFGS", {"lr": 0.1, "max_iter": 3}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "settings"), COMPLEX_CASES)
+def test_a_complex_parameter_moves_as_its_parts_do(name, settings):
+    start = torch.tensor([1 - 0.5j, 0.25 + 2j, -1j], dtype=torch.complex128)
+    whole = torch.nn.Parameter(start.clone())
+    parts = torch.nn.Parameter(torch.view_as_real(start).clone())
+    optimizers = [getattr(torch.optim, name)([each], **settings) for each in (whole, parts)]
+    for _ in range(4):
+        for optimizer, number in (
+            (optimizers[0], lambda: whole),
+            (optimizers[1], lambda: torch.view_as_complex(parts)),
+        ):
+
+            def loss(optimizer=optimizer, number=number):
+                optimizer.zero_grad()
+                value = ((number() - 1j) ** 2).abs().sum()
+                value.backward()
+                return value
+
+            optimizer.step(loss)
+    moved = torch.view_as_real(whole.detach())
+    assert torch.equal(moved, parts.detach())
+    assert not torch.equal(moved, torch.view_as_real(start))
