@@ -34,6 +34,8 @@ def served_name(name: str) -> str | None:
     """
     if name == "torch" or name.startswith("torch."):
         return "flambeau" + name[len("torch") :]
+    if name == "functorch":  # PyTorch's older name of torch.func, a package beside it
+        return "flambeau.func"
     return None
 
 

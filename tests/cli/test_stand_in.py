@@ -34,6 +34,16 @@ def test_as_torch_serves_later_imports():
     assert lines[:2] == ["True True", "True"]
 
 
+def test_functorch_is_torch_func():
+    lines = python("""
+        import flambeau
+        flambeau.as_torch()
+        import functorch, torch.func
+        print(functorch is torch.func, functorch.vmap is torch.func.vmap)
+    """)
+    assert lines[0] == "True True"
+
+
 def test_as_torch_refuses_after_real_torch():
     lines = python("""
         import sys, types

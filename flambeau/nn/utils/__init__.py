@@ -28,7 +28,7 @@ _FILES: dict[str, tuple[str, ...]] = {
     "weight_norm": ("remove_weight_norm", "weight_norm"),
 }  # fmt: skip
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
-_MODULES = ("parametrizations", "parametrize", "rnn", "stateless")
+_MODULES = ("parametrizations", "parametrize", "prune", "rnn", "stateless")
 
 
 class _Package(ModuleType):
