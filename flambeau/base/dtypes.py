@@ -6,7 +6,7 @@ Not here  which dtype an operation computes in (promotion.py)."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 
 class dtype:  # noqa: N801 - torch's name; users write torch.dtype
@@ -112,6 +112,26 @@ _BY_NAME: Final = {each.name: each for each in (*ALL, *EIGHT_BITS)}
 def by_name(name: str) -> dtype:
     """Dtype called `name`; KeyError when there is none."""
     return _BY_NAME[name]
+
+
+# Python's types where a dtype is asked for.
+PYTHON_TYPES: Final = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def asked_for(given: Any, name: str) -> dtype:
+    """The dtype that an argument of function `name` means, or torch's TypeError.
+
+    >>> asked_for(float, "ones")
+    torch.float64
+    """
+    if given.__class__ is dtype:
+        return given
+    found = PYTHON_TYPES.get(given) if given.__class__ is type else None
+    if found is None:
+        raise TypeError(
+            f"{name}(): argument 'dtype' must be torch.dtype, not {type(given).__name__}"
+        )
+    return found
 
 
 # (mantissa bits, largest finite, smallest normal) of the floating dtypes, for finfo and tests.

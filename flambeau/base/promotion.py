@@ -78,7 +78,8 @@ def set_default_dtype(wanted: dtype) -> None:
     if not isinstance(wanted, dtype) or not wanted.is_floating_point:
         raise TypeError(
             helped(
-                "only floating-point types are supported as the default type",
+                ("" if isinstance(wanted, dtype) else "invalid dtype object: ")
+                + "only floating-point types are supported as the default type",
                 given=repr(wanted),
                 fix="torch.float32 or torch.float64",
             )

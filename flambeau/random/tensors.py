@@ -45,6 +45,8 @@ def _fresh(
     generator = named.pop("generator", None)
     out = named.pop("out", None)
     element = named.pop("dtype", None)
+    if element is not None:
+        element = dtypes.asked_for(element, name)
     where = named.pop("device", None)
     requires_grad = named.pop("requires_grad", False)
     _refuse_others(name, named)
@@ -107,7 +109,8 @@ def _like(input: Tensor, named: dict[str, Any]) -> Layout:
     from flambeau.base.shapes import like_strides
 
     given = input._layout
-    element = named.pop("dtype", None) or given.dtype
+    element = named.pop("dtype", None)
+    element = given.dtype if element is None else dtypes.asked_for(element, "like")
     where = named.pop("device", None)
     place = given.device if where is None else creation.chosen_device(where)
     return layout(given.shape, like_strides(given), element, place)
@@ -181,7 +184,7 @@ def randint_like(input: Tensor, *arguments: Any, **named: Any) -> Tensor:
 
 def randperm(n: int, **named: Any) -> Tensor:
     """0 to n - 1 in random order."""
-    element = named.get("dtype") or dtypes.int64
+    element = dtypes.asked_for(named.get("dtype") or dtypes.int64, "randperm")
     fills.check_permutation(n, element)
     named["dtype"] = dtypes.int64
 

@@ -311,8 +311,9 @@ class Binding:
             return self.call_view(arguments, named)
         call = self.taken_apart(self.arranged(arguments, named))
         signature = self.signature(call)
-        if call.numbers and self.name in FILLS:
-            check_numbers(self.name, call.numbers, signature.out_layout.dtype)
+        if self.name in FILLS:
+            numbers = call.values if self.name == "pow" else call.numbers
+            check_numbers(self.name, numbers, signature.out_layout.dtype)
         if self.operator.updates:
             from flambeau.tensor import inplace
 

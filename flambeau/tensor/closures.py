@@ -19,6 +19,7 @@ from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.gradients import autocast
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
+from flambeau.tensor.number_rules import may_overflow
 from flambeau.tensor.tensor import Tensor, empty_tensor
 
 _getframe: Final = sys._getframe
@@ -134,6 +135,8 @@ def _two_operands(
         signature = _plain(binding, (input, other))
         is_number = type(other) in (int, float)
         if signature is None or key is None or len(signature.number_format) > is_number:
+            return None
+        if is_number and may_overflow(binding.name, signature.out_layout.dtype):
             return None
         remember(signatures, key, signature)
         return signature

@@ -56,6 +56,18 @@ def item(tensor: Tensor) -> Any:
     return read_one(address, layout.dtype)
 
 
+def only_element(tensor: Tensor) -> Any:
+    """The one element, for Python's numbers."""
+    if tensor._layout.n_elements != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return tensor.item()
+
+
+def only_real(tensor: Tensor, kind: str) -> Any:
+    """The one element where it is real, for Python's real numbers."""
+    return as_real(only_element(tensor), kind)
+
+
 def as_real(value: Any, kind: str) -> Any:
     """A number where a real one is wanted: of a complex one the real part, if the imaginary one
     is 0."""

@@ -119,8 +119,8 @@ def _packed_integers(values: list[Any], element: dtype) -> bytes:
     for value in values:
         is_finite = not isinstance(value, float) or math.isfinite(value)
         number = int(value) if is_finite else high + 1
-        if isinstance(value, int) and not -(2**63) <= number < 2**64:
-            raise RuntimeError("Overflow when unpacking long long")
+        if isinstance(value, int) and not -(2**63) <= number < 2**63:
+            raise ValueError("Overflow when unpacking long long")
         if not low <= number <= high or (value < 0 and number != value and not element.is_signed):
             raise RuntimeError(
                 helped(
@@ -157,7 +157,9 @@ def _shape_of(data: Any) -> tuple[int, ...]:
         if not len(data):
             break
         data = data[0]
-        if isinstance(data, Tensor) or _is_array(data):
+        if isinstance(data, Tensor):  # inside a sequence it is a number
+            break
+        if _is_array(data):
             shape.extend(data.shape)
             break
     return tuple(shape)
@@ -178,11 +180,9 @@ def _is_array(data: Any) -> bool:
 
 def _flattened(data: Any, shape: tuple[int, ...], dim: int, out: list[Any]) -> None:
     if isinstance(data, Tensor):
-        values = data.tolist()
-        if isinstance(values, list):
-            _flattened(values, shape, dim, out)
-        else:
-            out.append(values)
+        from flambeau.tensor.conversion import only_element
+
+        out.append(only_element(data))
         return
     if _is_array(data):
         values = data.tolist()
@@ -193,11 +193,11 @@ def _flattened(data: Any, shape: tuple[int, ...], dim: int, out: list[Any]) -> N
         return
     if dim == len(shape):
         if isinstance(data, (list, tuple)):
-            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+            _refuse_deeper(data, out)
         out.append(data)
         return
     if not (isinstance(data, (list, tuple)) or _is_sequence(data)):
-        raise TypeError(f"not a sequence: {type(data).__name__}")
+        raise TypeError("not a sequence")
     if len(data) != shape[dim]:
         raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
     if dim + 1 == len(shape) and data and type(data[0]) in (int, float, bool):
@@ -205,6 +205,16 @@ def _flattened(data: Any, shape: tuple[int, ...], dim: int, out: list[Any]) -> N
         return
     for each in data:
         _flattened(each, shape, dim + 1, out)
+
+
+def _refuse_deeper(data: Any, before: list[Any]) -> None:
+    """torch's errors for a sequence where numbers stood before it."""
+    kind = type(data).__name__
+    if not before or isinstance(before[0], (list, tuple)):
+        raise ValueError(f"too many dimensions '{kind}'")
+    if isinstance(before[0], float):
+        raise TypeError(f"must be real number, not {kind}")
+    raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
 
 
 def _dtype_of(values: list[Any]) -> dtype:
@@ -221,6 +231,8 @@ def _dtype_of(values: list[Any]) -> dtype:
         return promotion.default_dtype().to_complex()
     for kind in kinds:
         if not issubclass(kind, (int, float, complex)):
+            if kind in (list, tuple):
+                _refuse_deeper(next(each for each in values if type(each) is kind), values)
             _refuse(kind)
     return promotion.default_dtype()
 
@@ -228,8 +240,6 @@ def _dtype_of(values: list[Any]) -> dtype:
 def _refuse(kind: type) -> None:
     if issubclass(kind, str):
         raise TypeError("new(): invalid data type 'str'")
-    if kind is type(None):
-        raise TypeError("must be real number, not NoneType")
     raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
 
 
@@ -250,6 +260,8 @@ def tensor(
     torch.Size([2, 2])
     """
     where = chosen_device(device)
+    if dtype is not None:
+        dtype = dtypes.asked_for(dtype, "tensor")
     if isinstance(data, Tensor):
         made = _copied(data, dtype, where)
     elif _is_array(data):
@@ -257,7 +269,7 @@ def tensor(
     else:
         made = _from_python(data, dtype, where)
     if requires_grad:
-        members.set_requires_grad(made, True)
+        members.set_requires_grad(made, True, "O" + members.NEEDS_FLOATING[1:])
     return made
 
 
@@ -404,7 +416,8 @@ def sizes_of(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
 
 def fresh_layout(shape: tuple[int, ...], element: dtype | None, where: Any) -> Layout:
     """Row-major layout with defaults filled in."""
-    return contiguous(shape, element or promotion.default_dtype(), chosen_device(where))
+    chosen = promotion.default_dtype() if element is None else dtypes.asked_for(element, "empty")
+    return contiguous(shape, chosen, chosen_device(where))
 
 
 def empty(

@@ -44,8 +44,9 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
     if signature is None:
         signature = _inplace_signature(binding, call, target._layout)
         remember(binding.signatures, key, signature)
-    if call.numbers and binding.name in FILLS:
-        check_numbers(binding.name, call.numbers, target._layout.dtype)
+    if binding.name in FILLS:
+        numbers = call.values if binding.name == "pow" else call.numbers
+        check_numbers(binding.name, numbers, target._layout.dtype)
     check_overlap(target, call.tensors[1:], binding.name)
     if binding.is_bounded(call):
         binding.check_bounds(call)

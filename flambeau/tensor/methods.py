@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from flambeau.base import dtypes
-from flambeau.base.dtypes import dtype
+from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.errors import helped
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, saved
@@ -137,7 +137,7 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
     if "other" in named:
         arguments = (named["other"], *arguments)
     for argument in arguments:
-        if isinstance(argument, dtype):
+        if isinstance(argument, dtype) or argument.__class__ is type:
             element = argument
         elif isinstance(argument, Tensor):
             element, where = argument._layout.dtype, argument._layout.device
@@ -146,10 +146,10 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
         elif isinstance(argument, bool):
             flags.append(argument)
         elif argument is not None:
-            raise TypeError(
-                "to() received an invalid combination of arguments - got "
-                f"({type(argument).__name__})"
-            )
+            what = type(argument).__name__
+            raise TypeError(f"to() received an invalid combination of arguments - got ({what})")
+    if element is not None:
+        element = asked_for(element, "to")
     copy = copy or flags[1:2] == [True]
     target = creation.chosen_device(where) if where is not None else self._layout.device
     result = self
@@ -407,9 +407,9 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
     "__contains__": _contains, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__rpow__": _rpow,
     "__array__": _array,
-    "__float__": lambda self: float(conversion.as_real(_OWN.item(self), "double")),
-    "__int__": lambda self: int(conversion.as_real(_OWN.item(self), "int64_t")),
-    "__complex__": lambda self: complex(_OWN.item(self)),
+    "__float__": lambda self: float(conversion.only_real(self, "double")),
+    "__int__": lambda self: int(conversion.only_real(self, "int64_t")),
+    "__complex__": lambda self: complex(conversion.only_element(self)),
     "dim": lambda self: self._layout.ndim,
     "ndimension": lambda self: self._layout.ndim,
     "numel": lambda self: self._layout.n_elements,

@@ -27,7 +27,7 @@ _EXACT: Final = (int, float, bool, complex)
 # Operators whose number becomes an element: it has to be one that the dtype can hold.
 FILLS: Final = frozenset(
     ("clamp", "clamp_max", "clamp_min", "constant_pad_nd", "fill", "index_fill", "masked_fill",
-     "scatter", "where")
+     "pow", "scatter", "where")
 )  # fmt: skip
 # Dtypes that hold every number a record can carry, but for a few beyond float32.
 _WIDE: Final = (dtypes.float32, dtypes.float64)
@@ -35,7 +35,7 @@ _WIDE: Final = (dtypes.float32, dtypes.float64)
 
 def may_overflow(name: str, element: dtype) -> bool:
     """Whether a call may be one that check_holds refuses for its number alone."""
-    return name in FILLS and element not in _WIDE
+    return name in FILLS and (element.category < 2 if name == "pow" else element not in _WIDE)
 
 
 def number(value: Any, name: str, argument: str, position: int) -> Any:
@@ -103,6 +103,11 @@ def check_holds(value: Any, element: dtype) -> None:
 
 def check_numbers(name: str, values: Iterable[Any], element: dtype) -> None:
     """check_holds of the numbers of a call; a choice makes narrow floats infinite instead."""
+    if name == "pow":
+        _, exponent = values
+        if element.category < 2 and exponent.__class__ is int and exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return
     if name == "where" and element.is_floating_point and element is not dtypes.float32:
         return
     for value in values:

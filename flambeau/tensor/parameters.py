@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from flambeau.base.dtypes import PYTHON_TYPES
 from flambeau.base.errors import helped
 from flambeau.ops.define import OPERAND_KINDS, Elementwise, Operator
 from flambeau.ops.define import View as ViewOperator
@@ -121,6 +122,8 @@ def hashable(value: Any) -> Any:
     kind = type(value)
     if kind is int or kind is str or kind is bool or value is None:
         return value
+    if kind is type:
+        return PYTHON_TYPES.get(value, value)
     if isinstance(value, (tuple, list)):
         return tuple([hashable(each) for each in value])
     if isinstance(value, Tensor):

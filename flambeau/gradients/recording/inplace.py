@@ -65,7 +65,9 @@ def check_writable(target: Any) -> None:
                 f"Output {index} of {name.removesuffix('Backward')} is a view and is being "
                 f"modified inplace. {_REFUSED[target._creation]}"
             )
-        if base._autograd.__class__ is AccumulateGrad:
+        own = history(target)
+        made = base._autograd
+        if own is not None and (made is None or made.__class__ is AccumulateGrad):
             raise RuntimeError(_leaf_message("a view of a leaf"))
     if history(target).__class__ is AccumulateGrad:
         raise RuntimeError(_leaf_message("a leaf"))

@@ -33,6 +33,8 @@ def batch_norm(
 ) -> Any:  # fmt: skip
     """Mean 0 and variance 1 per channel: of the batch in training, of the running statistics
     otherwise."""
+    if input.dim() >= 2:
+        _check_statistics(input.shape[1], (running_mean, running_var, weight, bias))
     if not training:
         for name, given in (("running_mean", running_mean), ("running_var", running_var)):
             if given is None and input.shape != (0,):
@@ -62,6 +64,13 @@ def _per_channel(output: Any, weight: Any, bias: Any) -> Any:
     if weight is not None:
         output = output * weight.reshape(sides)
     return output if bias is None else output + bias.reshape(sides)
+
+
+def _check_statistics(channels: int, given: Any) -> None:
+    """Refuse running statistics and parameters of another number of channels."""
+    for name, each in zip(("running_mean", "running_var", "weight", "bias"), given, strict=True):
+        if each is not None and each.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {each.numel()}")
 
 
 def _without_channels(input: Any, running_mean: Any, weight: Any, bias: Any) -> Any:

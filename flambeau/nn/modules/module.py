@@ -335,12 +335,12 @@ class Module:
 
     def to(self, *arguments: Any, **named: Any) -> Any:
         """Move or convert parameters and buffers; floating dtypes only reach floating tensors."""
-        from flambeau.base.dtypes import dtype
+        from flambeau.base.dtypes import asked_for, dtype
 
         element = named.get("dtype")
         for argument in arguments:
-            if isinstance(argument, dtype):
-                element = argument
+            if isinstance(argument, (dtype, type)):
+                element = asked_for(argument, "to")
             elif isinstance(argument, Tensor):
                 element = argument.dtype
         if element is not None and not (element.is_floating_point or element.is_complex):
@@ -348,7 +348,7 @@ class Module:
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
                 f"dtype={element}"
             )
-        rest = tuple(a for a in arguments if not isinstance(a, dtype))
+        rest = tuple(a for a in arguments if not isinstance(a, (dtype, type)))
         kept = {k: v for k, v in named.items() if k not in ("dtype", "memory_format")}
 
         def convert(tensor: Tensor) -> Tensor:

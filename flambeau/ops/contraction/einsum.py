@@ -66,13 +66,12 @@ def label_sizes(terms: Sequence[str], operands: Sequence[Any]) -> dict[str, int]
     """Size of every label; 1 broadcasts."""
     sizes: dict[str, int] = {}
     for position, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
-        for dim, (label, size) in enumerate(zip(labels, operand.shape, strict=True)):
+        for label, size in zip(labels, operand.shape, strict=True):
             known = sizes.get(label, 1)
             if known != 1 and size not in (1, known):
                 raise RuntimeError(
-                    f"einsum(): operands do not broadcast with remapped shapes [original->remapped]"
-                    f": subscript {label} has size {size} for operand {position} at dim {dim} "
-                    f"which does not broadcast with previously seen size {known}"
+                    f"einsum(): subscript {label} has size {size} for operand {position} which "
+                    f"does not broadcast with previously seen size {known}"
                 )
             sizes[label] = size if known == 1 else known
     return sizes

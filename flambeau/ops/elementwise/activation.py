@@ -15,7 +15,7 @@ from flambeau.ops.define import INT_TO_FLOAT, Elementwise, Number, Tensor, not_i
 
 @operator("relu", aliases=("nn.functional.relu",))
 class Relu(Elementwise):
-    """max(x, 0); NaN stays."""
+    """x above 0, else 0; NaN and -0 stay, as in torch."""
 
     complex_error = (NotImplementedError, "clamp is not supported for complex types")
 
@@ -24,7 +24,7 @@ class Relu(Elementwise):
             raise RuntimeError("Boolean inputs not supported for relu")
 
     def formula(self, k: Any, input: Tensor) -> Any:
-        return k.max(input, 0)
+        return k.select(k.lt(input, 0), 0, input)
 
     def vjp(self, t: Any, grad: Any, out: Any) -> Any:
         return t.threshold_backward(grad, out, 0)
@@ -76,7 +76,7 @@ class Relu6(Elementwise):
             raise RuntimeError("Bool inputs not supported for hardtanh")
 
     def formula(self, k: Any, input: Tensor) -> Any:
-        return k.min(k.max(input, 0), 6)
+        return k.min(k.select(k.lt(input, 0), 0, input), 6)
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
         return t.where(t.logical_and(input > 0, input < 6), grad, 0)

@@ -211,12 +211,13 @@ class Repeat(Operator):
                 "Number of dimensions of repeat dims can not be smaller than number of "
                 "dimensions of tensor"
             )
-        if any(each < 0 for each in repeats):
-            raise RuntimeError(
-                f"Trying to create tensor with negative dimension {min(repeats)}: {list(repeats)}"
-            )
         own = (1,) * (len(repeats) - input.ndim) + input.shape
         shape = tuple(size * times for size, times in zip(own, repeats, strict=True))
+        negative = next((size for size in shape if size < 0), None)
+        if negative is not None:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {negative}: {list(shape)}"
+            )
         out = contiguous(shape, input.dtype, input.device)
         return Inferred((out,), {"repeats": tuple(repeats)})
 

@@ -180,11 +180,14 @@ class IndexWriting(Operator):
         expected = (*input.shape[:at], index.n_elements, *input.shape[at + 1 :])
         if input.ndim and source.shape != expected:
             if source.ndim and source.shape[at : at + 1] != (index.n_elements,):
-                raise RuntimeError(
-                    f"{self.name}(): Number of indices ({index.n_elements}) should be equal to "
-                    f"source.size(dim): ({source.shape[at] if at < source.ndim else 1}), for dim: "
-                    f"{at}"
+                length = source.shape[at] if at < source.ndim else 1
+                message = (
+                    f"{self.name}_(): Number of indices ({index.n_elements}) should be equal to "
+                    "source.size(dim)"
                 )
+                if self.adds:
+                    raise RuntimeError(f"{message}: ({length}), for dim: {at}")
+                raise IndexError(f"{message} ({length})")
             raise RuntimeError(
                 f"source tensor shape must match self tensor shape, excluding the specified "
                 f"dimension. Got self.shape = {list(input.shape)} source.shape = "
@@ -193,8 +196,18 @@ class IndexWriting(Operator):
         return Inferred((same_layout(input),), {"dim": at})
 
     def bounds(self, input: Layout, dim: int, **rest: Any) -> list[Bound]:
-        size = input.shape[shapes.wrap_dim(dim, input.ndim)] if input.ndim else 1
-        return [("index", 0, size, lambda index: IndexError("index out of range in self"))]
+        at = shapes.wrap_dim(dim, input.ndim)
+        size = input.shape[at] if input.ndim else 1
+
+        def outside(index: int) -> Exception:
+            words = f"index {index} is out of bounds for dimension {at} with size {size}"
+            if not self.adds:
+                return IndexError(f"{self.name}_(): {words}")
+            if input.ndim > 1:
+                return RuntimeError(words)
+            return IndexError("index out of range in self")
+
+        return [("index", 0, size, outside)]
 
     def write_rows(self, b: Any, input: Any, dim: int, index: Any, source: Any) -> Any:
         """The kernel takes (n indices, rest) and (size, rest)."""
@@ -281,8 +294,13 @@ class IndexFill(Operator):
         return Inferred((same_layout(input),), {"dim": at})
 
     def bounds(self, input: Layout, dim: int, **rest: Any) -> list[Bound]:
-        size = input.shape[shapes.wrap_dim(dim, input.ndim)] if input.ndim else 1
-        return [("index", -size, size, lambda index: IndexError("index out of range in self"))]
+        at = shapes.wrap_dim(dim, input.ndim)
+        size = input.shape[at] if input.ndim else 1
+
+        def outside(index: int) -> Exception:
+            return IndexError(f"index {index} is out of bounds for dimension {at} with size {size}")
+
+        return [("index", -size, size, outside)]
 
     def lower(self, b: Any, input: Any, dim: int, index: Any, value: Any) -> Any:
         # Which places are filled, as one byte each: then an ordinary select.

@@ -211,8 +211,7 @@ class ArgExtreme(Reduction):
             raise RuntimeError(f"{self.name}(): does not support complex input")
         if dim is None and input.n_elements == 0:
             raise IndexError(
-                f"{self.name}(): Expected reduction dim to be specified for input.numel() == 0. "
-                "Specify the reduction dim with the 'dim' argument."
+                f"{self.name}(): Expected reduction dim to be specified for input.numel() == 0."
             )
         inferred = super().infer(input, dim, keepdim, dtype=dtypes.int64)
         for each in inferred.attributes["dim"]:

@@ -50,7 +50,7 @@ def check_class_targets(input: Layout, target: Layout, weight: Layout | None) ->
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
     if target.dtype not in (dtypes.int64, dtypes.uint8):
-        raise RuntimeError(f"expected scalar type Long but found {type_name(target)}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_name(target)}")
     n_classes = input.shape[at]
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {type_name(input)} but found {type_name(weight)}")

@@ -91,7 +91,9 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 def trace(input: Tensor) -> Tensor:
     """Sum of a matrix's diagonal."""
     if input._layout.ndim != 2:
-        raise RuntimeError("trace: expected a matrix")
+        raise RuntimeError(
+            f"trace: expected a matrix, but got tensor with dim {input._layout.ndim}"
+        )
     return functions.sum(functions.diagonal(input))  # type: ignore[no-any-return]
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from flambeau.base import promotion, shapes
 from flambeau.base.devices import META
-from flambeau.base.dtypes import dtype
+from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.engine import callsite, run, stream
@@ -129,21 +129,12 @@ def fresh(size: tuple[Any, ...], name: str, element: dtype | None, where: Any) -
         if found is not None and all([each.__class__ is int for each in size]):  # noqa: C419
             return found
     shape = creation.sizes_of(size, name)
-    made = contiguous(shape, checked_dtype(element, name), creation.chosen_device(where))
+    made = contiguous(shape, asked_for(element, name), creation.chosen_device(where))
     if where is None:
         if len(_LAYOUTS) >= MAX_LAYOUTS:
             _LAYOUTS.clear()
         _LAYOUTS[shape, element] = made
     return made
-
-
-def checked_dtype(element: Any, name: str) -> dtype:
-    """The dtype, or torch's TypeError."""
-    if not isinstance(element, dtype):
-        raise TypeError(
-            f"{name}(): argument 'dtype' must be torch.dtype, not {type(element).__name__}"
-        )
-    return element
 
 
 def _needs_size(size: tuple[Any, ...], named: dict[str, Any], name: str) -> tuple[Any, ...]:
@@ -238,8 +229,7 @@ def _like(
         )
     given = input._layout
     device = given.device if where is None else creation.chosen_device(where)
-    if element is None:
-        element = given.dtype
+    element = given.dtype if element is None else asked_for(element, name)
     if given.is_contiguous and memory_format is None:
         return contiguous(given.shape, element, device)
     text = str(memory_format)

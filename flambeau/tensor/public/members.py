@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.base import dtypes
-from flambeau.base.dtypes import dtype
+from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
 from flambeau.engine import stream
@@ -155,7 +155,7 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False, **named
         return queries.type_name(self)
     found = legacy.dtype_of(dtype) or dtype
     if not isinstance(found, dtypes.dtype):
-        raise RuntimeError(f"invalid type: '{dtype}'")
+        raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
     return self.to(found)
 
 
@@ -165,6 +165,8 @@ def view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
         shape = (named["dtype"] if "dtype" in named else named["size"],)
     if len(shape) == 1:
         first = shape[0]
+        if first.__class__ is type:
+            first = asked_for(first, "view")
         if first.__class__ is dtype:
             from flambeau.tensor.public.typed import storages
 

@@ -30,7 +30,7 @@ class finfo:  # noqa: N801 - torch's name
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        element = promotion.default_dtype() if type is None else type
+        element = dtypes.PYTHON_TYPES.get(type, type) if type else promotion.default_dtype()  # type: ignore[call-overload]
         if not isinstance(element, dtype) or element.category < 2:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
@@ -65,6 +65,7 @@ class iinfo:  # noqa: N801 - torch's name
     """Limits of an integer dtype."""
 
     def __init__(self, type: dtype) -> None:
+        type = dtypes.PYTHON_TYPES.get(type, type)  # type: ignore[call-overload]
         if not isinstance(type, dtype) or type.category > 1:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
@@ -78,7 +79,7 @@ class iinfo:  # noqa: N801 - torch's name
         self.dtype: str = type.name
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, iinfo) and other.dtype == self.dtype
@@ -114,6 +115,7 @@ def set_default_dtype(d: dtype) -> None:
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """Smallest dtype that holds both."""
+    type1, type2 = (dtypes.PYTHON_TYPES.get(each, each) for each in (type1, type2))  # type: ignore[call-overload]
     for position, each in enumerate((type1, type2), 1):
         if not isinstance(each, dtype):
             raise TypeError(

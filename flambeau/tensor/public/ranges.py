@@ -77,7 +77,8 @@ def arange(
         whole = start.__class__ is not float and end.__class__ is not float
         whole = whole and step.__class__ is not float
         dtype = dtypes.int64 if whole else promotion.default_dtype()
-    if fills.checked_dtype(dtype, "arange").category in (0, 3) or dtype in dtypes.EIGHT_BITS:
+    dtype = dtypes.asked_for(dtype, "arange")
+    if dtype.category in (0, 3) or dtype in dtypes.EIGHT_BITS:
         name = promotion.SCALAR_TYPE_NAMES[dtype.name]
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{name}'")
     count = count_of(start, end, step, dtype)
