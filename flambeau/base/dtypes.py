@@ -118,6 +118,11 @@ def by_name(name: str) -> dtype:
 PYTHON_TYPES: Final = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
+def or_python(given: Any) -> Any:
+    """The dtype that one of Python's types means; anything else as it is."""
+    return PYTHON_TYPES.get(given, given) if given.__class__ is type else given
+
+
 def asked_for(given: Any, name: str) -> dtype:
     """The dtype that an argument of function `name` means, or torch's TypeError.
 
@@ -126,12 +131,12 @@ def asked_for(given: Any, name: str) -> dtype:
     """
     if given.__class__ is dtype:
         return given
-    found = PYTHON_TYPES.get(given) if given.__class__ is type else None
-    if found is None:
+    found = or_python(given)
+    if found.__class__ is not dtype:
         raise TypeError(
             f"{name}(): argument 'dtype' must be torch.dtype, not {type(given).__name__}"
         )
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 # (mantissa bits, largest finite, smallest normal) of the floating dtypes, for finfo and tests.

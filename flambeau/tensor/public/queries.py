@@ -30,7 +30,7 @@ class finfo:  # noqa: N801 - torch's name
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        element = dtypes.PYTHON_TYPES.get(type, type) if type else promotion.default_dtype()  # type: ignore[call-overload]
+        element = dtypes.or_python(type) if type else promotion.default_dtype()
         if not isinstance(element, dtype) or element.category < 2:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
@@ -65,7 +65,7 @@ class iinfo:  # noqa: N801 - torch's name
     """Limits of an integer dtype."""
 
     def __init__(self, type: dtype) -> None:
-        type = dtypes.PYTHON_TYPES.get(type, type)  # type: ignore[call-overload]
+        type = dtypes.or_python(type)
         if not isinstance(type, dtype) or type.category > 1:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
@@ -115,7 +115,7 @@ def set_default_dtype(d: dtype) -> None:
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """Smallest dtype that holds both."""
-    type1, type2 = (dtypes.PYTHON_TYPES.get(each, each) for each in (type1, type2))  # type: ignore[call-overload]
+    type1, type2 = dtypes.or_python(type1), dtypes.or_python(type2)
     for position, each in enumerate((type1, type2), 1):
         if not isinstance(each, dtype):
             raise TypeError(

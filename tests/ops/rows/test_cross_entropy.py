@@ -29,7 +29,7 @@ def integers(*shape):
         ((floats(2, 3, 4), integers(2, 3)), RuntimeError,
          "Expected target size [2, 4], got [2, 3]"),
         ((floats(2, 3), contiguous((2,), dtypes.int32)), RuntimeError,
-         "expected scalar type Long but found Int"),
+         "expected target dtype to be Long or Byte, but got Int"),
         ((floats(2, 3), integers(2), floats(4)), RuntimeError,
          "weight tensor should be defined either for all 3 classes or no classes"),
         ((floats(2, 3), integers(2), None, -100, "best"), ValueError,
