@@ -136,7 +136,7 @@ def asked_for(given: Any, name: str) -> dtype:
         raise TypeError(
             f"{name}(): argument 'dtype' must be torch.dtype, not {type(given).__name__}"
         )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 # (mantissa bits, largest finite, smallest normal) of the floating dtypes, for finfo and tests.
