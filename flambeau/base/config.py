@@ -7,8 +7,11 @@ Not here  what a switch does: the rooms that read it."""
 from __future__ import annotations
 
 import os
+import time
 from typing import Final
 
+# Seconds since the epoch: what flambeau's files say is sure only where they are older.
+IMPORTED_AT: Final = time.time()
 VERSION: Final = "2.13.0+flambeau.0.1"
 
 

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
+from flambeau.base.config import CONFIG, IMPORTED_AT
 from flambeau.devices.cpu import features
 from flambeau.devices.cpu.image import Image, LoadedCode, image_of
 from flambeau.devices.cpu.object_cache import ObjectCache, default_folder
@@ -201,7 +201,7 @@ def machine_identity() -> str:
 @cache
 def sources_identity(folders: tuple[str, ...]) -> str:
     """Text that differs between versions of the files in some of flambeau's folders; "" where the
-    sources are not there to be read."""
+    sources are not there to be read, or were written after they were imported."""
     digest = hashlib.sha256()
     try:
         for folder in folders:
@@ -212,6 +212,8 @@ def sources_identity(folders: tuple[str, ...]) -> str:
                         path = os.path.join(where, file)
                         with open(path, "rb", buffering=0) as source:
                             content = source.read()
+                            if os.fstat(source.fileno()).st_mtime > IMPORTED_AT:
+                                return ""
                         digest.update(f"{path[len(_PACKAGE) :]} {len(content)} ".encode())
                         digest.update(content)
     except OSError:

@@ -305,3 +305,13 @@ def test_a_kept_function_needs_no_text(empty_folder: Path) -> None:
 def test_sources_are_told_apart() -> None:
     assert jit.sources_identity(("codegen",)) != jit.sources_identity(("base",))
     assert jit.sources_identity(("no_such_folder",)) == ""
+
+
+def test_sources_written_after_they_were_imported_have_no_identity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What runs is not what the files say now."""
+    unremembered = jit.sources_identity.__wrapped__
+    assert unremembered(("base",)) == jit.sources_identity(("base",)) != ""
+    monkeypatch.setattr(jit, "IMPORTED_AT", 0.0)
+    assert unremembered(("base",)) == ""
