@@ -215,6 +215,11 @@ def jacobian(
     """d func(inputs) / d inputs, a block for each pair of output and input.
 
     vectorize and strategy are accepted; rows are computed one by one in reverse.
+
+    >>> import flambeau as torch
+    >>> torch.autograd.functional.jacobian(lambda x: x**2, torch.tensor([1.0, 3.0]))
+    tensor([[2., 0.],
+            [0., 6.]])
     """
     if strategy not in ("reverse-mode", "forward-mode"):
         raise AssertionError(
@@ -290,7 +295,13 @@ def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """(func(*inputs), H v) of a scalar function."""
+    """(func(*inputs), H v) of a scalar function.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1.0])
+    >>> torch.autograd.functional.hvp(lambda x: (x**3).sum(), x, 2 * x)
+    (tensor(1.), tensor([12.]))
+    """
     with enable_grad():
         is_tuple, values = _tuple_of(inputs, "inputs", "hvp")
         vectors = _vector(v, values, "hvp", "inputs")

@@ -30,7 +30,12 @@ __all__ = ["Cauchy", "Gumbel", "Laplace", "StudentT", "Uniform"]
 
 
 class Uniform(Distribution):
-    """Uniform in [low, high)."""
+    """Uniform in [low, high).
+
+    >>> import flambeau as torch
+    >>> torch.distributions.Uniform(0.0, 4.0).cdf(torch.tensor(1.0))
+    tensor(0.2500)
+    """
 
     has_rsample = True
 

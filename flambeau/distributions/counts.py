@@ -39,7 +39,12 @@ class _Counted(Chances):
 
 
 class Binomial(_Counted):
-    """Successes among `total_count` trials."""
+    """Successes among `total_count` trials.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.Binomial(2, 0.5).log_prob(torch.tensor(1.0)).exp()
+    tensor(0.5000)
+    """
 
     arg_constraints = {
         "total_count": constraints.nonnegative_integer,

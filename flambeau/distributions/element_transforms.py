@@ -153,7 +153,13 @@ class AbsTransform(WithoutParameters):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale * x."""
+    """y = loc + scale * x.
+
+    >>> import flambeau as torch
+    >>> transform = torch.distributions.AffineTransform(1.0, 2.0)
+    >>> transform(torch.tensor([3.0])), transform.inv(torch.tensor([7.0]))
+    (tensor([7.]), tensor([3.]))
+    """
 
     bijective = True
 

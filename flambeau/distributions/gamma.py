@@ -25,7 +25,12 @@ __all__ = [
 
 
 class Gamma(ExponentialFamily):
-    """The gamma distribution of a shape `concentration` and a rate."""
+    """The gamma distribution of a shape `concentration` and a rate.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.Gamma(3.0, 2.0).mean
+    tensor(1.5000)
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative

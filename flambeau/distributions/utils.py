@@ -25,7 +25,12 @@ __all__ = [
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Values of one shape; numbers take the dtype of the first tensor, or the default one."""
+    """Values of one shape; numbers take the dtype of the first tensor, or the default one.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.utils.broadcast_all(1, torch.zeros(2))
+    (tensor([1., 1.]), tensor([0., 0.]))
+    """
     if not all(isinstance(each, (Tensor, int, float)) for each in values):
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing "

@@ -72,7 +72,13 @@ def _cholesky_ex(name: str, input: Any, upper: bool, check_errors: bool) -> Any:
 @in_float32
 @takes_out
 def cholesky(input: Any, *, upper: bool = False) -> Any:
-    """L of A = L L^T for symmetric positive definite matrices; upper: its transpose."""
+    """L of A = L L^T for symmetric positive definite matrices; upper: its transpose.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     return _cholesky_ex("linalg.cholesky", input, upper, True)[0]
 
 

@@ -139,7 +139,12 @@ def _cofactors(matrices: Any) -> Any:
 
 @takes_out
 def det(A: Any) -> Any:
-    """Determinants of square matrices."""
+    """Determinants of square matrices.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).round()
+    tensor(-2.)
+    """
     checks.square("linalg.det", A)
     checks.floating("linalg.det", A)
     return LinalgDet.apply(A)
@@ -217,7 +222,12 @@ def of_one_batch(*matrices: Any) -> tuple[Any, ...]:
 @in_float32
 @takes_out
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:
-    """X of A X = B; left=False: of X A = B."""
+    """X of A X = B; left=False: of X A = B.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
     return solve_ex(A, B, left=left, check_errors=True)[0]
 
 

@@ -72,7 +72,12 @@ def norm(
     A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """Norms of vectors or matrices, as ord and dim say."""
+    """Norms of vectors or matrices, as ord and dim say.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), ord="fro")
+    tensor(5.)
+    """
     dims = (dim,) if isinstance(dim, int) else dim
     if ord is None:
         return vector_norm(A, 2, dims, keepdim, dtype=dtype, out=out)

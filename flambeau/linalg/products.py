@@ -16,7 +16,13 @@ from flambeau.tensor.inplace import stored
 
 
 def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
-    """A multiplied n times by itself; of the inverse where n is negative."""
+    """A multiplied n times by itself; of the inverse where n is negative.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+    tensor([[1., 5.],
+            [0., 1.]])
+    """
     checks.square("linalg.matrix_power", A)
     if n < 0:
         from flambeau.linalg.factors import inv
@@ -37,7 +43,13 @@ def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
 
 
 def multi_dot(tensors: Any, *, out: Any = None) -> Any:
-    """The product of several matrices in the order that takes the fewest multiplications."""
+    """The product of several matrices in the order that takes the fewest multiplications.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)])
+    tensor([[12.],
+            [12.]])
+    """
     if len(tensors) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     first, last = tensors[0], tensors[-1]

@@ -166,7 +166,12 @@ def _eigh(name: str, given: Any, part: str) -> Any:
 @in_float32
 @takes_out
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
-    """Eigenvalues of symmetric matrices, the smallest first."""
+    """Eigenvalues of symmetric matrices, the smallest first.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.eigvalsh(torch.tensor([[3.0, 0.0], [0.0, 2.0]]))
+    tensor([2., 3.])
+    """
     return _eigh("eigvalsh", A, UPLO)[0]
 
 

@@ -16,7 +16,15 @@ _item = dict.__getitem__
 
 
 class Adam(Optimizer):
-    """Steps scaled by running averages of gradients and of their squares."""
+    """Steps scaled by running averages of gradients and of their squares.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> w.grad = torch.tensor([1.0, -3.0])
+    >>> torch.optim.Adam([w], lr=0.25).step()
+    >>> w
+    tensor([0.7500, 1.2500], requires_grad=True)
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,

@@ -104,7 +104,17 @@ class _Chained(LRScheduler):
 
 
 class StepLR(_Chained):
-    """The rate times gamma every step_size epochs."""
+    """The rate times gamma every step_size epochs.
+
+    >>> import flambeau as torch
+    >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for _ in range(4):
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.25]
+    """
 
     def __init__(
         self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1

@@ -95,6 +95,15 @@ class AveragedModel(Module):
     avg_fn         (own, current, number averaged) -> new; None: every model counts alike
     multi_avg_fn   the same for lists, writing into the first
     use_buffers    whether buffers are averaged too, not copied
+
+    >>> import flambeau as torch
+    >>> model = torch.nn.Linear(1, 1, bias=False)
+    >>> averaged = torch.optim.swa_utils.AveragedModel(model)
+    >>> for value in (1.0, 3.0):
+    ...     _ = torch.nn.init.constant_(model.weight, value)
+    ...     averaged.update_parameters(model)
+    >>> averaged.module.weight.item()
+    2.0
     """
 
     n_averaged: Any

@@ -227,7 +227,13 @@ def sparse_coo_tensor(
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> SparseTensor:  # fmt: skip
-    """A matrix from the rows and columns of its elements and their values."""
+    """A matrix from the rows and columns of its elements and their values.
+
+    >>> import flambeau as torch
+    >>> torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2)).to_dense()
+    tensor([[0., 2.],
+            [3., 0.]])
+    """
     index = indices if isinstance(indices, Tensor) else creation.tensor(indices)
     value = values if isinstance(values, Tensor) else creation.tensor(values)
     index = index.to(dtypes.int64)

@@ -193,6 +193,12 @@ def checkpoint(
     use_reentrant        False: by hooks on saved values; True: by a node of its own
     determinism_check    "default" compares shapes and dtypes of both runs, "none" does not
     preserve_rng_state   (keyword) whether the second run draws the first's random numbers
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> torch.utils.checkpoint.checkpoint(lambda x: x**3, x, use_reentrant=False).backward()
+    >>> x.grad
+    tensor([12.])
     """
     if use_reentrant is None:
         warnings.warn(f"torch.utils.checkpoint: {_EXPLICIT}", stacklevel=2)

@@ -58,7 +58,12 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """x where x >= 0, else negative_slope * x."""
+    """x where x >= 0, else negative_slope * x.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.leaky_relu(torch.tensor([-2.0, 3.0]), 0.5)
+    tensor([-1.,  3.])
+    """
     function = t.leaky_relu_ if inplace else t.leaky_relu
     return function(input, negative_slope)
 
@@ -164,7 +169,13 @@ def _chosen_dim(name: str, ndim: int, stacklevel: int) -> int:
 
 
 def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """exp(x) divided by its sum along a dim."""
+    """exp(x) divided by its sum along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.softmax(torch.zeros(2, 2), dim=1)
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
+    """
     if dim is None:
         dim = _chosen_dim("softmax", input.dim(), _stacklevel)
     return t.softmax(input, dim) if dtype is None else t.softmax(input, dim, dtype)

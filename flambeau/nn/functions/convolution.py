@@ -72,7 +72,12 @@ def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
-    """Convolution of (N, C, L) or (C, L)."""
+    """Convolution of (N, C, L) or (C, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 2))
+    tensor([[[2., 2., 2.]]])
+    """
     return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -150,7 +155,12 @@ def conv_transpose3d(
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Any:
-    """Windows of (N, C, H, W) as columns: (N, C * places, windows)."""
+    """Windows of (N, C, H, W) as columns: (N, C * places, windows).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.unfold(torch.arange(9.0).reshape(1, 1, 3, 3), 2)[0, 0]
+    tensor([0., 1., 3., 4.])
+    """
     kernel, far, pad, step = (
         repeated(each, 2) for each in (kernel_size, dilation, padding, stride)
     )

@@ -16,7 +16,12 @@ from flambeau.tensor import functions as t
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
-    """x / max(|x|_p, eps) along a dim."""
+    """x / max(|x|_p, eps) along a dim.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     length = t.vector_norm(input, p, dim, True).clamp_min(eps)
     if out is not None:
         return t.div(input, length.expand_as(input), out=out)
@@ -24,7 +29,13 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """Cosine of the angle between vectors along a dim."""
+    """Cosine of the angle between vectors along a dim.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1.0, 0.0])
+    >>> torch.nn.functional.cosine_similarity(x, 2 * x, dim=0)
+    tensor(1.)
+    """
     common = promotion.result_type((x1._layout, x2._layout))
     if not common.is_floating_point:
         raise RuntimeError(

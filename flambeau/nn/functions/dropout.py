@@ -56,7 +56,12 @@ def _dropped(input: Any, mask_shape: tuple[int, ...], p: float, inplace: bool) -
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Zero elements with probability p, scale the others by 1 / (1 - p)."""
+    """Zero elements with probability p, scale the others by 1 / (1 - p).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.dropout(torch.ones(3), 0.5, training=False)
+    tensor([1., 1., 1.])
+    """
     _check(p)
     if not training or p == 0.0 or input._layout.n_elements == 0:
         return input

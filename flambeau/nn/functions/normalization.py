@@ -16,7 +16,12 @@ from flambeau.tensor import functions as t
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """Mean 0 and variance 1 over the last dims, then weight and bias."""
+    """Mean 0 and variance 1 over the last dims, then weight and bias.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+    """
     return t.layer_norm_rows(input, normalized_shape, weight, bias, eps)[0]
 
 
@@ -111,7 +116,12 @@ def instance_norm(
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """Mean 0 and variance 1 over groups of channels."""
+    """Mean 0 and variance 1 over groups of channels.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 5.0]]), 2)
+    tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
+    """
     if input.dim() < 2:
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.dim()}"

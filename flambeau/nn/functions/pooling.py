@@ -93,7 +93,12 @@ def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:  # fmt: skip
-    """Means of windows over the last dim."""
+    """Means of windows over the last dim.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.avg_pool1d(torch.tensor([[1.0, 2.0, 3.0, 4.0]]), 2)
+    tensor([[1.5000, 3.5000]])
+    """
     if input.dim() not in (2, 3):
         raise RuntimeError(
             f"Expected 2D or 3D (batch mode) tensor for input, but got: {list(input.shape)}"

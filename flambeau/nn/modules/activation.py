@@ -32,7 +32,12 @@ class _MaybeInplace(Module):
 
 
 class ReLU(_MaybeInplace):
-    """max(0, x)."""
+    """max(0, x).
+
+    >>> import flambeau as torch
+    >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
 
     def forward(self, input: Any) -> Any:
         return t.relu_(input) if self.inplace else t.relu(input)
@@ -347,7 +352,12 @@ class _AlongDim(Module):
 
 
 class Softmax(_AlongDim):
-    """exp(x) divided by its sum along `dim`."""
+    """exp(x) divided by its sum along `dim`.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Softmax(dim=0)(torch.zeros(4))
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.softmax(input, self.dim, _stacklevel=5)

@@ -109,7 +109,14 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch norm of (N, C) or (N, C, L)."""
+    """Batch norm of (N, C) or (N, C, L).
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.BatchNorm1d(2)
+    >>> _ = layer(torch.tensor([[0.0, 4.0], [2.0, 4.0]]))
+    >>> layer.running_mean
+    tensor([0.1000, 0.4000])
+    """
 
     def _check_input_dim(self, input: Any) -> None:
         if input.dim() not in (2, 3):

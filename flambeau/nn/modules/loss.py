@@ -43,7 +43,12 @@ class L1Loss(_Loss):
 
 
 class MSELoss(_Loss):
-    """(input - target)^2."""
+    """(input - target)^2.
+
+    >>> import flambeau as torch
+    >>> torch.nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.zeros(2))
+    tensor(2.5000)
+    """
 
     __constants__ = ["reduction"]
 
@@ -74,7 +79,12 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """-log softmax(input) at the targets, or against target probabilities."""
+    """-log softmax(input) at the targets, or against target probabilities.
+
+    >>> import flambeau as torch
+    >>> torch.nn.CrossEntropyLoss()(torch.zeros(3, 4), torch.tensor([0, 1, 3]))
+    tensor(1.3863)
+    """
 
     __constants__ = ["ignore_index", "label_smoothing", "reduction"]
 

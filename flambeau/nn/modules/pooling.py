@@ -60,7 +60,13 @@ class MaxPool1d(_MaxPool):
 
 
 class MaxPool2d(_MaxPool):
-    """The largest of windows of (N, C, H, W)."""
+    """The largest of windows of (N, C, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.MaxPool2d(2)(torch.arange(16.0).reshape(1, 4, 4))
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
+    """
 
     n_spatial = 2
 
@@ -143,7 +149,12 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """Means of as many windows as asked for."""
+    """Means of as many windows as asked for.
+
+    >>> import flambeau as torch
+    >>> torch.nn.AdaptiveAvgPool2d(1)(torch.ones(2, 3, 5, 7)).shape
+    torch.Size([2, 3, 1, 1])
+    """
 
     n_spatial = 2
 

@@ -247,7 +247,13 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory (Hochreiter and Schmidhuber, 1997)."""
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997).
+
+    >>> import flambeau as torch
+    >>> output, (hidden, cell) = torch.nn.LSTM(3, 4)(torch.zeros(5, 2, 3))
+    >>> output.shape, hidden.shape
+    (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)

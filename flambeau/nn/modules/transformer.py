@@ -60,7 +60,12 @@ def _length(src: Any, batch_first: bool) -> int | None:
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention, then a small network; both added to their input and normalised."""
+    """Self-attention, then a small network; both added to their input and normalised.
+
+    >>> import flambeau as torch
+    >>> torch.nn.TransformerEncoderLayer(8, 2)(torch.zeros(5, 3, 8)).shape
+    torch.Size([5, 3, 8])
+    """
 
     __constants__ = ["norm_first"]
 

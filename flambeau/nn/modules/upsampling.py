@@ -13,7 +13,12 @@ from flambeau.nn.modules.module import Module
 
 
 class Upsample(Module):
-    """interpolate as a layer."""
+    """interpolate as a layer.
+
+    >>> import flambeau as torch
+    >>> torch.nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 2.0]]]))
+    tensor([[[1., 1., 2., 2.]]])
+    """
 
     __constants__ = ["align_corners", "mode", "name", "scale_factor", "size"]
 

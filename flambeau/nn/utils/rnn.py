@@ -153,7 +153,13 @@ def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Any:  # fmt: skip
-    """Tensors of unequal lengths as one, padded."""
+    """Tensors of unequal lengths as one, padded.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.rnn.pad_sequence([torch.ones(2), torch.ones(1)], batch_first=True)
+    tensor([[1., 1.],
+            [1., 0.]])
+    """
     if isinstance(sequences, Tensor):
         sequences = list(sequences.unbind(0))
     elif not isinstance(sequences, Iterable):
@@ -189,7 +195,12 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
-    """Pack tensors of unequal lengths."""
+    """Pack tensors of unequal lengths.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]).data
+    tensor([1, 3, 2])
+    """
     lengths = [each.shape[0] for each in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 

@@ -132,7 +132,12 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` indices of another sampler."""
+    """Lists of `batch_size` indices of another sampler.
+
+    >>> import flambeau as torch
+    >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=True))
+    [[0, 1], [2, 3]]
+    """
 
     def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
