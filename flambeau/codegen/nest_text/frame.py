@@ -17,6 +17,8 @@ from flambeau.codegen.loops import BLOCK, ROW_BLOCK, Nest
 
 COLUMN_KINDS: Final = ("columns", "column_blocks")
 BLOCK_KINDS: Final = ("blocks", "column_blocks")
+# Bytes of a result that caches do not keep until it is read.
+LARGE_BYTES: Final = 16 << 20
 
 
 def memory_type(of: dtype) -> str:
@@ -108,6 +110,7 @@ class Frame:
         self.pointer_slots: list[str] = []
         self.index_slots: list[str] = []
         self._unit = self._part = ""
+        self._passes_caches = ""  # i1: some stores may have gone past the caches
         if nest.n_outer:
             self.pointer_slots = [self.slot("ptr") for _ in nest.accesses]
             self.index_slots = [self.slot("i64") for _ in range(nest.n_outer)]
@@ -151,6 +154,26 @@ class Frame:
                 found.append(self.entry.emit(f"mul i64 {stride}, {lane}"))
             self._lane_strides[access] = found
         return found
+
+    def is_large(self, stores: list[int]) -> str:
+        """i1: what these accesses store is more than caches keep, and none of it is also read."""
+        entry, nest = self.entry, self.nest
+        count = self.word("inner_size")
+        for d in range(nest.n_outer):
+            count = entry.emit(f"mul i64 {count}, {self.word(f'outer_size.{d}')}")
+        size = min(nest.accesses[each].dtype.itemsize for each in stores)
+        holds = entry.emit(f"icmp uge i64 {count}, {LARGE_BYTES // size}")
+        for store in stores:
+            for other, access in enumerate(nest.accesses):
+                if other not in stores and not access.row_level:
+                    pair = f"{self.word(f'pointer.{store}')}, {self.word(f'pointer.{other}')}"
+                    apart = entry.emit(f"icmp ne ptr {pair}")
+                    holds = entry.emit(f"and i1 {holds}, {apart}")
+        if self._passes_caches:
+            self._passes_caches = entry.emit(f"or i1 {self._passes_caches}, {holds}")
+        else:
+            self._passes_caches = holds
+        return holds
 
     def sink(self) -> str:
         """Where stores go that must not happen."""
@@ -348,12 +371,28 @@ class Frame:
             "start:",
             *code.lines,
             "exit:",
+            *self._leaving(),
             "  ret void",
             "}",
             *self.module.declares.values(),
+            "!0 = !{i32 1}",
             "",
         ]
         return "\n".join(lines)
+
+    def _leaving(self) -> list[str]:
+        """What went past the caches is seen by all before the units count as done."""
+        if not self._passes_caches:
+            return []
+        name = "@llvm.x86.sse.sfence"
+        self.module.declares[name] = f"declare void {name}()"
+        return [
+            f"  br i1 {self._passes_caches}, label %settle, label %leave",
+            "settle:",
+            f"  call void {name}()",
+            "  br label %leave",
+            "leave:",
+        ]
 
 
 def reader_into(frame: Frame, lines: list[str], lanes: int) -> LlvmReader:

@@ -22,9 +22,11 @@ from flambeau.codegen.nest_text.reduce import (
 from flambeau.codegen.nest_text.scopes import Levels, RowScope, VectorScope, valid_lanes
 from flambeau.codegen.nest_text.stores import (
     VectorStore,
+    past_caches,
     sorted_out,
     store_by_lane,
     store_part,
+    store_past_caches,
     store_whole,
 )
 
@@ -106,6 +108,8 @@ class RowsText:
         """Runs the statements over [first, stop); accumulators of every reduction after it."""
         frame, lanes = self.frame, self.lanes
         fresh = frame.module.fresh
+        # Blocks begin at whole lines of the cache.
+        aligned = first if initial is None else "0"
         if initial is None:
             initial = [self._identities(each) for each in reducers]
         loop, whole, partial, done = fresh("loop"), fresh("whole"), fresh("part"), fresh("done")
@@ -127,7 +131,11 @@ class RowsText:
 
         current = [self._phi_names(turns) for turns in initial]
         code.label(whole)
-        store_whole(code, stores)
+        holds = past_caches(frame, self.row, stores, aligned)
+        if holds:
+            store_past_caches(code, stores, holds)
+        else:
+            store_whole(code, stores)
         after_whole = self._take(code, reducers, current, elements, "")
         whole_end = code.block
         code.branch(code.value(f"icmp slt i64 {following}, {stop}"), loop, done)

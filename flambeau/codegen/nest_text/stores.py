@@ -8,10 +8,14 @@ Not here  when a store happens (rows.py, columns.py).
 
 from __future__ import annotations
 
+from typing import Final
+
 from flambeau.base.errors import present
 from flambeau.codegen.llvm_reader import SUFFIXES, Operand
 from flambeau.codegen.nest_text.frame import Code, Frame, memory_type, reader_into, to_memory
-from flambeau.codegen.nest_text.scopes import VectorScope, valid_lanes
+from flambeau.codegen.nest_text.scopes import RowScope, VectorScope, valid_lanes
+
+LINE_BYTES: Final = 64
 
 
 class VectorStore:
@@ -56,6 +60,39 @@ def sorted_out(
             joined |= {each, second}
     rest = [each for each in stores if each.by_lane and each not in joined]
     return [each for each in stores if not each.by_lane], first_halves, rest
+
+
+def past_caches(frame: Frame, row: RowScope, stores: list[VectorStore], first: str) -> str:
+    """i1, known before the loop: whether stores from position `first` on are not to go through the
+    caches, or nothing where they never are. A line that is written whole need not be read first
+    then; but it is not there for who reads it next, so only what the caches would not keep anyway
+    is stored so, and nothing that the kernel also reads."""
+    if not stores or any(each.second or each.scalar in ("i8", "i16") for each in stores):
+        return ""
+    reader = row.reader
+    holds = frame.is_large([each.access for each in stores])
+    for each in stores:
+        start = reader.emit(f"getelementptr {each.scalar}, ptr {each.start}, i64 {first}")
+        bits = reader.emit(f"ptrtoint ptr {start} to i64")
+        low = reader.emit(f"and i64 {bits}, {LINE_BYTES - 1}")
+        whole = reader.emit(f"icmp eq i64 {low}, 0")
+        holds = reader.emit(f"and i1 {holds}, {whole}")
+    return holds
+
+
+def store_past_caches(code: Code, stores: list[VectorStore], holds: str) -> None:
+    """Every lane of every unit store; not through the caches where the i1 `holds` does."""
+    streamed, plain, after = (code.module.fresh(each) for each in ("past", "plain", "stored"))
+    code.branch(holds, streamed, plain)
+    code.label(streamed)
+    for each in stores:
+        full, address = each.scope.reader.type_of(each.scalar), each.address(code)
+        code.do(f"store {full} {each.text}, ptr {address}, align {LINE_BYTES}, !nontemporal !0")
+    code.jump(after)
+    code.label(plain)
+    store_whole(code, stores)
+    code.jump(after)
+    code.label(after)
 
 
 def store_whole(code: Code, stores: list[VectorStore]) -> None:
