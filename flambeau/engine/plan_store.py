@@ -47,8 +47,10 @@ _SOURCES: Final = ("base", "codegen", "devices", "engine", "ops")
 _PLANNING: Final = "flambeau.engine.planning.template"
 # Shorter segments are planned as fast as a plan is looked for, once planning has been imported.
 FEW_RECORDS: Final = 4
-# Plans bound to sizes by a template that a process writes: there may be thousands.
+# Plans bound to sizes by a template that a process writes, and writes of short segments: there may
+# be thousands, and a short one takes longer to write than to bind.
 MAX_BOUND: Final = 256
+MAX_SHORT_BOUND: Final = 32
 # Segments whose plan came from disk, for planning to know when a form comes again.
 MAX_LOADED: Final = 256
 _LOADED: Final[deque[SegmentFacts]] = deque(maxlen=MAX_LOADED)
@@ -85,7 +87,8 @@ def plan_for(facts: SegmentFacts, came_back: bool) -> tuple[Plan, bool]:
             return plan, True
     template, plans = _planning()
     plan, is_new = (plans.plan_segment(facts), True) if came_back else template.plan_for(facts)
-    pays = is_new or (n_records >= FEW_RECORDS and STATS.stored_bound < MAX_BOUND)
+    most_bound = MAX_BOUND if n_records >= FEW_RECORDS else MAX_SHORT_BOUND
+    pays = is_new or STATS.stored_bound < most_bound
     if pays and CONFIG.keep_plans and not sys.is_finalizing():
         key = key or key_of(facts)
         if key is not None:

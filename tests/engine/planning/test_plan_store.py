@@ -248,6 +248,19 @@ def test_bound_plans_are_written_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("store")
+def test_fewer_bound_plans_of_short_segments_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_store, "FEW_RECORDS", 8)
+    monkeypatch.setattr(plan_store, "MAX_SHORT_BOUND", plan_store.STATS.stored_bound + 2)
+    x = torch.arange(40, dtype=torch.float64)
+    assert x[1].item() == 1.0
+    bound, stored = template.STATS.bound, plan_store.STATS.stored_bound
+    for i in range(2, 20):
+        assert (x[:i] * 2).mean().item() == i - 1
+    assert template.STATS.bound - bound >= 14
+    assert plan_store.STATS.stored_bound == stored + 2
+
+
+@pytest.mark.usefixtures("store")
 def test_short_segments_are_not_looked_for_once_planning_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
