@@ -144,6 +144,8 @@ def rrelu(
     inplace: bool = False,
 ) -> Any:  # fmt: skip
     """Leaky ReLU, its slope drawn for each element in training, else the middle of the range."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     from flambeau.nn.functions.dropout import rrelu_slopes

@@ -157,7 +157,7 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    rows = input.reshape(-1, input.shape[-1])
+    rows = input.reshape(-1, input.shape[-1] if input.dim() else 1)
     index = target.reshape(-1, 1)
     losses = (margin - rows.gather(1, index) + rows).clamp_min(0)
     if p == 2:
@@ -241,7 +241,8 @@ def multilabel_margin_loss(
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
-    rows, labels = (each.reshape(-1, input.shape[-1]) for each in (input, target))
+    width = input.shape[-1] if input.dim() else 1
+    rows, labels = (each.reshape(-1, width) for each in (input, target))
     counts = (labels >= 0).to(input.dtype).cumprod(1)  # 1 before the first -1
     index = labels.clamp_min(0)
     taken = t.zeros_like(rows, requires_grad=False).scatter_add(1, index, counts).clamp_max(1)

@@ -228,8 +228,9 @@ class Matmul(Operator):
     def right_gradient(self, grad: Any, input: Any, other: Any) -> Any:
         """input^T @ grad; over a batch that shares one matrix, one product."""
         if other.dim() == 2 and input.dim() > 2:
-            rows = input.reshape(-1, input.shape[-1])
-            return rows.t().matmul(grad.reshape(-1, grad.shape[-1]))
+            count = prod(input.shape[:-1])  # said, for shapes that hold no elements
+            rows = input.reshape(count, input.shape[-1])
+            return rows.t().matmul(grad.reshape(count, grad.shape[-1]))
         return input.transpose(-1, -2).matmul(grad)
 
     def samples(self, s: Any) -> list[Any]:
@@ -417,7 +418,8 @@ class Linear(Operator):
         if needs[1]:
             rows = grad, input
             if grad.ndim != 2:
-                rows = grad.reshape(-1, grad.shape[-1]), input.reshape(-1, input.shape[-1])
+                count = prod(input.shape[:-1])
+                rows = tuple(each.reshape(count, each.shape[-1]) for each in (grad, input))
             into_weight = rows[0].t().mm(rows[1])
         return grad.matmul(weight) if needs[0] else None, into_weight, into_bias
 

@@ -257,6 +257,9 @@ class AMinMax(Operator):
                 "no identity."
             )
         dims = shapes.reduced_dims(input, dim)
+        for each in dims:
+            if input.shape[each] == 0:
+                raise IndexError(f"aminmax: Expected reduction dim {each} to have non-zero size.")
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
         out = contiguous(shape, input.dtype, input.device)
         return Inferred((out, out), {"dim": dims, "keepdim": keepdim})

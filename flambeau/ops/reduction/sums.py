@@ -45,6 +45,9 @@ class SumLike(Reduction):
         return dtypes.int64 if given.category < 2 else given
 
     def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, dtype: dtype) -> Any:
+        if dtype is dtypes.bool_:  # of truths a sum is whether any holds, a product whether all do
+            kind = "any" if self.kind == "sum" else "all"
+            return b.reduce(kind, b.convert(input, dtype), dim, keepdim)
         elements = b.convert(b.convert(input, dtype), dtype.compute)
         return b.reduce(self.kind, elements, dim, keepdim)
 

@@ -187,6 +187,9 @@ class UnfoldBackward(PartBackward):
         b.write(out, b.full(out.shape, 0, out.dtype))
         if prod(grad_output.shape) == 0:
             return
+        if not input_sizes:
+            b.write(out, b.reshape(grad_output, ()))
+            return
         at = shapes.wrap_dim(dim, len(input_sizes))
         n_windows = grad_output.shape[at]
         for place in range(size):

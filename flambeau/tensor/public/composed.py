@@ -44,6 +44,12 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     shape_a, shape_b = a._layout.shape, b._layout.shape
     count = 1
     for one, other in zip(first, second, strict=True):
+        if shape_a[one] == 1 and shape_b[other] != 1:  # a dim of one place meets a sum
+            b = functions.sum(b, other, True)
+            shape_b = b._layout.shape
+        elif shape_b[other] == 1 and shape_a[one] != 1:
+            a = functions.sum(a, one, True)
+            shape_a = a._layout.shape
         if shape_a[one] != shape_b[other]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {shape_a[one]} in dim "
@@ -161,7 +167,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
         if target == 1 and own[extra + place] != 1:
             dims.append(extra + place)
     if not dims:
-        return self
+        return functions.clone(self) if self._layout.dtype.category > 1 else self.long()
     return functions.sum(self, tuple(dims), True).reshape(wanted)  # type: ignore[no-any-return]
 
 
@@ -183,6 +189,8 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Turned by k quarters in the plane of two dims."""
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input._layout.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input._layout.ndim}")
     first, second = dims
     if shapes.wrap_dim(first, input._layout.ndim) == shapes.wrap_dim(second, input._layout.ndim):
         raise RuntimeError(
@@ -416,6 +424,10 @@ def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
 ) -> Tensor:
     """Differences of neighbours along a dim, n times."""
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return functions.clone(input)  # type: ignore[no-any-return]
     parts = [each for each in (prepend, input, append) if each is not None]
     result = functions.cat(parts, dim) if len(parts) > 1 else input
     at = shapes.wrap_dim(dim, result._layout.ndim)

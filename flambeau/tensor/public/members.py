@@ -354,6 +354,8 @@ def rrshift(self: Tensor, other: Any) -> Tensor:
 
 
 def _number_tensor(self: Tensor, number: Any) -> Tensor:
+    if isinstance(number, Tensor):
+        return number
     return creation.tensor(number, device=self._layout.device)
 
 
