@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
 from flambeau.ops.define import INT_TO_FLOAT, Elementwise, Tensor, operator, type_name
 
@@ -56,6 +57,13 @@ class OfTwoReals(Elementwise):
     def validate(self, arguments: dict[str, Any]) -> None:
         first, second = arguments.values()
         names = [type_name(each) for each in (first, second)]
+        if names == ["Half", "Half"]:
+            raise NotImplementedError(
+                helped(
+                    "there is no complex dtype of half precision",
+                    fix="the parts as .float() first: complex64",
+                )
+            )
         if not set(names) <= {"Float", "Double"}:
             raise RuntimeError(
                 f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} "

@@ -73,7 +73,7 @@ def cov(
     if not isinstance(scale, Tensor):
         scale = float(max(scale, 0))
     found = t.mm(weighted, centred.t().conj()) / scale
-    return t.squeeze(found) if input.ndim < 2 else found  # type: ignore[no-any-return]
+    return t.squeeze(found)  # type: ignore[no-any-return]
 
 
 def _weights(fweights: Any, aweights: Any, n: int) -> Any:
@@ -114,6 +114,9 @@ def corrcoef(input: Tensor) -> Tensor:
         return covariance / covariance
     deviation = t.sqrt(t.diagonal(covariance))
     found = covariance / deviation[:, None] / deviation[None, :]
+    if found.is_complex():
+        real, imag = (t.clamp(part, -1.0, 1.0) for part in (found.real, found.imag))
+        return t.complex(real, imag)  # type: ignore[no-any-return]
     return t.clamp(found, -1.0, 1.0)  # type: ignore[no-any-return]
 
 
