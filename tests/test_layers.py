@@ -23,7 +23,7 @@ LAYERS = (
     ("engine",),
     ("gradients",),
     ("tensor",),
-    ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "special", "amp", "io",
+    ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "fft", "special", "amp", "io",
      "cpu", "distributed", "distributions", "sparse", "backends", "cuda", "jit", "multiprocessing",
      "onnx"),
     ("testing", "debug", "cli"),
