@@ -112,10 +112,11 @@ class Group:
     def _reads_own(self, bound: Bound) -> bool:
         """Whether the statement reads what the group writes."""
         storage_of, latest = self.storage_of, self.latest
-        return any(
-            key_of(storage_of[slot], place.part) in latest
-            for slot, place in zip(bound.reads, bound.loop.reads, strict=True)
-        )
+        for slot, place in zip(bound.reads, bound.loop.reads, strict=True):
+            storage, part = storage_of[slot], place.part
+            if (key_of(storage, part) if part else storage) in latest:
+                return True
+        return False
 
     def _refuse(self, why: str) -> bool:
         self.refusal = why

@@ -48,11 +48,10 @@ class Joining:
         storage_of, latest = group.storage_of, group.latest
         is_element = self.level == "element"
         for place, slot, strides in zip(loop.reads, bound.reads, self.reads, strict=True):
-            value = latest.get(key_of(storage_of[slot], place.part))
+            storage, part = storage_of[slot], place.part
+            value = latest.get(key_of(storage, part) if part else storage)
             if value is None:
-                if (place.part or group.has_parts) and self._is_written(
-                    storage_of[slot], place.part
-                ):
+                if (part or group.has_parts) and self._is_written(storage, part):
                     return "reads what the group writes through another access"
                 if not self._fits_inner(strides):
                     return "inner dimensions do not collapse"
@@ -111,24 +110,26 @@ class Joining:
         storage_of = group.storage_of
         storage = storage_of[slot]
         target = bound.loop.write
-        value = group.latest.get(key_of(storage, target.part))
-        offset = target.offset
+        part, offset = target.part, target.offset
+        value = group.latest.get(key_of(storage, part) if part else storage)
         if value is not None:
             if not value.access.same(slot, offset, self.write, None):
                 return "writes what the group writes through another access"
             self.phase = max(self.phase, value.phase)
-        elif (target.part or group.has_parts) and self._is_written(storage, target.part):
+        elif (part or group.has_parts) and self._is_written(storage, part):
             return "writes what the group writes through another access"
         for number in group.touched.get(storage, ()):
-            if never_meet(group.accesses[number], target):
+            if part and never_meet(group.accesses[number], target):
                 continue
             if not group.accesses[number].same(slot, offset, self.write, None):
                 return "writes what the group reads through another access"
             # Loads of every phase so far must come before the store.
             self.phase = max(self.phase, self._last_phase_loading(number))
         for number, read in enumerate(bound.reads):
-            place = bound.loop.reads[number]
-            if storage_of[read] == storage and not never_meet(place, target):
+            if storage_of[read] == storage:
+                place = bound.loop.reads[number]
+                if part and never_meet(place, target):
+                    continue
                 same = read == slot and place.offset == offset and place.index is None
                 if not same or self.reads[number] != self.write:
                     return "reads and writes overlap"
@@ -146,7 +147,8 @@ class Joining:
         own = operations = cost_reader.cost(loop.expression).operations
         for place, slot, strides in zip(loop.reads, bound.reads, self.reads, strict=True):
             storage = group.storage_of[slot]
-            value = group.latest.get(key_of(storage, place.part))
+            part = place.part
+            value = group.latest.get(key_of(storage, part) if part else storage)
             if value is not None:
                 leaf = self._forwarded(value)
                 leaves.append(leaf)
@@ -223,10 +225,10 @@ class Joining:
         before = group.latest.get(key_of(storage, target.part))
         if before is not None:
             before.superseded = True
-        touched = group.touched.get(storage, ())
-        overwritten = {
-            number for number in touched if not never_meet(group.accesses[number], target)
-        }
+        overwritten = set(group.touched.get(storage, ()))
+        if target.part:
+            accesses = group.accesses
+            overwritten = {n for n in overwritten if not never_meet(accesses[n], target)}
         if overwritten:
             for value in group.values:
                 if overwritten & value.loads:
