@@ -16,6 +16,7 @@ from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import (
     Inferred,
     Operator,
+    REGISTRY,
     OptionalTensor,
     Tensor,
     c_type_name,
@@ -350,6 +351,34 @@ class Outer(Operator):
         return [s(s.real(3), s.real(4))]
 
 
+def _check_bias(shape: tuple[int, ...], input: Layout, weight: Layout, bias: Layout) -> None:
+    """What linear() adds to its product."""
+    if bias.dtype is not input.dtype:
+        raise RuntimeError(
+            "self and mat2 must have the same dtype, but got "
+            f"{type_name(bias)} and {type_name(weight)}"
+        )
+    if weight.ndim == 1 and input.ndim == 2:
+        raise RuntimeError(
+            helped(
+                "mat2 must be a matrix, got 1-D tensor",
+                fix="add the bias to the product: linear(input, weight) + bias",
+            )
+        )
+    if shapes.broadcast_shapes(shape, bias.shape) == shape:
+        return
+    if weight.ndim == 1:
+        raise RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape "
+            f"{list(shapes.broadcast_shapes(shape, bias.shape))}"
+        )
+    raise RuntimeError(
+        f"The expanded size of the tensor ({shape[-1]}) must match the existing size "
+        f"({bias.shape[-1]}) at non-singleton dimension 1.  Target sizes: "
+        f"{[prod(shape[:-1]), shape[-1]]}.  Tensor sizes: {list(bias.shape)}"
+    )
+
+
 @operator("linear", function=False, aliases=("nn.functional.linear",))
 class Linear(Operator):
     """input @ weight.T + bias over the last dim."""
@@ -359,37 +388,38 @@ class Linear(Operator):
     saved_for = {"input": ("weight",), "weight": ("input",), "bias": ()}
 
     def infer(self, input: Tensor, weight: Tensor, bias: OptionalTensor = None) -> Layout:
-        if weight.ndim != 2 or input.ndim == 0:
-            if weight.ndim == 1 and input.ndim and input.shape[-1] == weight.shape[0]:
-                return contiguous(input.shape[:-1], input.dtype, input.device)
+        if input.ndim == 0 or weight.ndim == 0:
             raise RuntimeError(
-                f"linear(): expected an input of at least 1 dim and a 2-D weight, but got "
-                f"{input.ndim}-D and {weight.ndim}-D"
+                f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and "
+                f"{weight.ndim}D"
             )
-        rows, inner = prod(input.shape[:-1]), input.shape[-1]
-        if inner != weight.shape[1]:
-            raise cannot_multiply(rows, inner, weight.shape[1], weight.shape[0])
+        if weight.ndim == 1:
+            shape = REGISTRY["matmul"].infer(input, weight).shape
+        elif weight.ndim > 2:
+            raise RuntimeError(
+                helped(
+                    f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D",
+                    expected="a weight of one dim or two",
+                )
+            )
+        else:
+            self._check_matrices(input, weight, bias)
+            shape = (*input.shape[:-1], weight.shape[0])
+        if bias is not None:
+            _check_bias(shape, input, weight, bias)
         given = [each for each in (input, weight, bias) if each is not None]
+        return contiguous(shape, input.dtype, shapes.common_device(given))
+
+    def _check_matrices(self, input: Layout, weight: Layout, bias: Layout | None) -> None:
+        if input.shape[-1] != weight.shape[1]:
+            rows = prod(input.shape[:-1])
+            raise cannot_multiply(rows, input.shape[-1], weight.shape[1], weight.shape[0])
         if bias is not None and input.dtype is not weight.dtype:
             raise RuntimeError(
                 "mat1 and mat2 must have the same dtype, but got "
                 f"{type_name(input)} and {type_name(weight)}"
             )
         check_dtypes(input, weight)
-        shape = (*input.shape[:-1], weight.shape[0])
-        if bias is not None:
-            if bias.dtype is not input.dtype:
-                raise RuntimeError(
-                    "self and mat2 must have the same dtype, but got "
-                    f"{type_name(bias)} and {type_name(weight)}"
-                )
-            if shapes.broadcast_shapes(shape, bias.shape) != shape:
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({shape[-1]}) must match the existing size "
-                    f"({bias.shape[-1]}) at non-singleton dimension 1.  Target sizes: "
-                    f"{[rows, shape[-1]]}.  Tensor sizes: {list(bias.shape)}"
-                )
-        return contiguous(shape, input.dtype, shapes.common_device(given))
 
     def lower(self, b: Any, input: Any, weight: Any, bias: Any) -> Any:
         if len(weight.shape) == 1:

@@ -36,6 +36,33 @@ def test_shapes_that_do_not_fit(name, operands, sentence):
     assert str(caught.value).startswith(sentence)
 
 
+@pytest.mark.parametrize(
+    "operands",
+    [[(3, 2), (2,)], [(2,), (2,)], [(3, 2), (3, 2)]],
+    ids=["matrix and vector", "vectors", "matrices"],
+)
+def test_linear_checks_dtypes_whatever_its_ranks(operands):
+    """No product of bools, nor of two dtypes, is recorded."""
+    bools = [contiguous(shape, dtypes.bool_) for shape in operands]
+    with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+        REGISTRY["linear"].infer(*bools)
+    mixed = [floats(*operands[0]), contiguous(operands[1], dtypes.float64)]
+    with pytest.raises(RuntimeError, match="have .*same dtype"):
+        REGISTRY["linear"].infer(*mixed)
+
+
+def test_the_bias_of_a_linear_with_a_vector():
+    """Added to products of more dims and of one, where it fits; a matrix's takes none, as torch."""
+    layout = REGISTRY["linear"].infer(floats(1, 3, 2), floats(2), floats())
+    assert layout.shape == (1, 3)
+    with pytest.raises(RuntimeError, match="mat2 must be a matrix, got 1-D tensor"):
+        REGISTRY["linear"].infer(floats(3, 2), floats(2), floats())
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        REGISTRY["linear"].infer(floats(2), floats(2), floats(5))
+    with pytest.raises(RuntimeError, match="same dtype, but got Double and Float"):
+        REGISTRY["linear"].infer(floats(2), floats(2), contiguous((), dtypes.float64))
+
+
 def test_advice_where_a_transpose_would_do():
     """(2x3) @ (4x3) wants the second matrix turned."""
     with pytest.raises(RuntimeError, match="transpose the second matrix"):
