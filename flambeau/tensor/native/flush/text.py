@@ -261,9 +261,11 @@ def _flush_text(name: str, o: Offsets) -> str:
     next_of(w, "taken", made.index)
     w.goto("unlock")
     w.label("unlock")
-    # Whatever went wrong goes wrong once more in Python, which says so.
-    w.call("PyErr_Clear")
+    error = [w.place(name) for name in ("kind", "error", "traceback")]
+    w.call("PyErr_Fetch", *error)
     _release(w)
+    w.call("PyErr_Restore", *[w.load(place) for place in error])
+    w.forgive("failed")
     w.goto("left")
     w.label("left")
     w.let_go()

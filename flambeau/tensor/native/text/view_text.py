@@ -160,7 +160,7 @@ def view_text(name: str, o: Offsets) -> str:
     w.store(w.needs(made, "surprise"), out_place)
     _with_history(w, o, source, out_place, history, attributes, layouts, s.operands)
     w.label("surprise")
-    w.call("PyErr_Clear")
+    w.forgive("failed")
     w.let_go()
     w.goto("python")
     hand_over(w)
@@ -243,7 +243,7 @@ def getitem_text(name: str, o: Offsets) -> str:
     _with_history(w, o, source, out_place, history, w.load(attributes_place),
                   w.load(layouts_place), operands)  # fmt: skip
     w.label("surprise")
-    w.call("PyErr_Clear")
+    w.forgive("failed")
     w.let_go()
     w.goto("python")
     hand_over(w)

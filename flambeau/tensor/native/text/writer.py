@@ -21,7 +21,10 @@ FUNCTIONS: Final = {
     "PyDict_New": ("ptr", ""),
     "PyDict_SetItem": ("i32", "ptr, ptr, ptr"),
     "PyErr_Clear": ("void", ""),
+    "PyErr_ExceptionMatches": ("i32", "ptr"),
+    "PyErr_Fetch": ("void", "ptr, ptr, ptr"),
     "PyErr_Occurred": ("ptr", ""),
+    "PyErr_Restore": ("void", "ptr, ptr, ptr"),
     "PyEval_GetFrame": ("ptr", ""),
     "PyEval_RestoreThread": ("void", "ptr"),
     "PyEval_SaveThread": ("ptr", ""),
@@ -69,8 +72,12 @@ FUNCTIONS: Final = {
 # Objects of CPython with names of their own.
 OBJECTS: Final = (
     "PyBool_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type", "PyTuple_Type", "PyUnicode_Type",
-    "_Py_FalseStruct", "_Py_NoneStruct", "_Py_TrueStruct",
+    "_Py_FalseStruct", "_Py_NoneStruct", "_Py_TrueStruct", "PyExc_MemoryError",
+    "PyExc_OverflowError", "PyExc_TypeError",
 )  # fmt: skip
+# What native code may meet that Python, which does it over, says again. Anything else may come from
+# a signal handler, which ran in what was called: it would be lost.
+_SAID_AGAIN: Final = ("PyExc_TypeError", "PyExc_OverflowError", "PyExc_MemoryError")
 NONE: Final = "@_Py_NoneStruct"
 TRUE: Final = "@_Py_TrueStruct"
 FALSE: Final = "@_Py_FalseStruct"
@@ -187,6 +194,20 @@ class Writer:
         """Go to `failed` where an exception is set."""
         error = self.call("PyErr_Occurred")
         self.branch(self.new(f"icmp ne ptr {error}, null"), failed)
+
+    def forgive(self, failed: str) -> None:
+        """Clear an exception that Python says again; any other goes to `failed`."""
+        self._count += 1
+        number = self._count
+        error = self.call("PyErr_Occurred")
+        self.branch(self.is_null(error), f"forgiven{number}")
+        for name in _SAID_AGAIN:
+            matches = self.call("PyErr_ExceptionMatches", self.load(f"@{name}"))
+            self.branch(self.new(f"icmp ne i32 {matches}, 0"), f"forgive{number}")
+        self.goto(failed)
+        self.label(f"forgive{number}")
+        self.call("PyErr_Clear")
+        self.label(f"forgiven{number}")
 
     def put(self, value: str, base: str, offset: int) -> None:
         """Set a slot of a fresh object, which owns the value from now on."""

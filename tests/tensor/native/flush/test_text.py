@@ -258,3 +258,30 @@ def test_threads_flush_at_once():
     for each in workers:
         each.join()
     assert failures == []
+
+
+def test_what_a_handler_raises_while_memory_is_had_is_not_lost(quick, monkeypatch):
+    """A large block is made in Python, where a signal handler may raise: once, so once here."""
+    x = torch.ones(1 << 19)
+
+    def step():
+        return (x * 2 + 1) * 3
+
+    often(step)
+    assert quick[-1] is True
+    allocate = memory.allocate
+    struck = []
+
+    def striking(n_bytes):
+        if not struck:
+            struck.append(n_bytes)
+            raise KeyboardInterrupt
+        return allocate(n_bytes)
+
+    y = step()
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "allocate", striking)
+        with pytest.raises(KeyboardInterrupt):
+            settled()
+    assert struck
+    assert y[:2].tolist() == [9.0, 9.0]
