@@ -46,7 +46,9 @@ class Config:
         # None: 512 where the CPU has AVX-512, else 256.
         self.vector_bits: int | None = _integer("FLAMBEAU_VECTOR_BITS", (256, 512))
         # Where compiled objects are kept; None: $XDG_CACHE_HOME/flambeau or ~/.cache/flambeau.
-        self.cache_dir: str | None = os.environ.get("FLAMBEAU_CACHE_DIR") or None
+        # A relative path is one from where the process started: programs change their folder.
+        folder = os.environ.get("FLAMBEAU_CACHE_DIR")
+        self.cache_dir: str | None = os.path.abspath(folder) if folder else None
         # False: plans are neither read from that folder nor written to it.
         self.keep_plans: bool = os.environ.get("FLAMBEAU_KEEP_PLANS", "1") != "0"
         level = _integer("FLAMBEAU_CODEGEN_LEVEL", (0, 1, 2, 3))

@@ -106,6 +106,17 @@ def test_no_home_at_all(tmp_path: Path) -> None:
     assert list((tmp_path / "flambeau").glob("*.kernel"))
 
 
+def test_a_relative_cache_folder_is_where_the_process_started(tmp_path: Path) -> None:
+    """A program that changes its folder leaves nothing in another."""
+    for name in ("start", "other"):
+        (tmp_path / name).mkdir()
+    start = f"import os; os.chdir({str(tmp_path / 'start')!r})\n"
+    go_on = COMPUTE.replace("x = ", f"os.chdir({str(tmp_path / 'other')!r})\nx = ")
+    assert script(start + go_on, FLAMBEAU_CACHE_DIR="cache") == (ANSWER, "")
+    assert list((tmp_path / "start" / "cache").glob("*.kernel"))
+    assert not list((tmp_path / "other").iterdir())
+
+
 def test_a_cache_folder_others_can_write(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()

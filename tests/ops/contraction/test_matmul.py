@@ -47,7 +47,7 @@ def test_linear_checks_dtypes_whatever_its_ranks(operands):
     with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
         REGISTRY["linear"].infer(*bools)
     mixed = [floats(*operands[0]), contiguous(operands[1], dtypes.float64)]
-    with pytest.raises(RuntimeError, match="have .*same dtype"):
+    with pytest.raises(RuntimeError, match="same dtype"):
         REGISTRY["linear"].infer(*mixed)
 
 
