@@ -14,9 +14,9 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import (
+    REGISTRY,
     Inferred,
     Operator,
-    REGISTRY,
     OptionalTensor,
     Tensor,
     c_type_name,
