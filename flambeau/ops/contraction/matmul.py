@@ -14,7 +14,6 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import (
-    REGISTRY,
     Inferred,
     Operator,
     OptionalTensor,
@@ -394,7 +393,7 @@ class Linear(Operator):
                 f"{weight.ndim}D"
             )
         if weight.ndim == 1:
-            shape = REGISTRY["matmul"].infer(input, weight).shape
+            shape = Matmul().infer(input, weight).shape
         elif weight.ndim > 2:
             raise RuntimeError(
                 helped(
