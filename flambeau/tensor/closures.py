@@ -133,8 +133,9 @@ def _two_operands(
 
     def learn(input: Any, other: Any, key: Any) -> Signature | None:
         signature = _plain(binding, (input, other))
-        is_number = type(other) in (int, float)
-        if signature is None or key is None or len(signature.number_format) > is_number:
+        is_number = type(other) in (int, float, complex)
+        n_numbers = 2 if type(other) is complex else is_number
+        if signature is None or key is None or len(signature.number_format) > n_numbers:
             return None
         if is_number and may_overflow(binding.name, signature.out_layout.dtype):
             return None
@@ -161,6 +162,9 @@ def _two_operands(
                     key = (input._layout, kind, other)
                 elif kind is float or _SMALLEST <= other <= _LARGEST:
                     key = (input._layout, kind)
+            elif kind is complex:
+                is_number = True
+                key = None if specials else (input._layout, kind)
             else:
                 key = (input._layout, other._layout)
             signature: Any = signatures[key]
@@ -186,7 +190,9 @@ def _two_operands(
         storage.version = 0
         if is_number:
             slot = segment.add(storage)
-            numbers = (other,) if signature.number_format else ()
+            numbers: Any = (other,) if signature.number_format else ()
+            if kind is complex:
+                numbers = (other.real, other.imag)
             record: Any = ((signature, slot_in, slot), numbers, site)
         else:
             place = other._place

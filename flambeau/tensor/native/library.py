@@ -219,6 +219,10 @@ class Library:
         return kind  # type: ignore[no-any-return]
 
 
+def _is_complex(signature: Any) -> bool:
+    return any(each.dtype.is_complex for each in signature.all_layouts)
+
+
 class Ways:
     """A native callable's cache: operands' layouts to signatures."""
 
@@ -239,7 +243,7 @@ class Ways:
         """Let native code take calls of this kind: layout, layout or type of number (None: no
         second operand), value of a number that the signature names. Calls with complex numbers
         are left to Python, which knows the gradients of those."""
-        if any(each.dtype.is_complex for each in signature.all_layouts):
+        if signature.operator.holomorphic and _is_complex(signature):
             return
         key = (id(left) + (0 if right is None else id(right)) * 31 + value) & _WORD
         first = (key * GOLDEN & _WORD) >> (64 - CACHE_BITS)

@@ -93,7 +93,10 @@ class GeneralWays:
             and signature.out_bytes <= HEAVY_BYTES
             and not (layout.dtype.category == 1 and followed)
             and not any(isinstance(number, bool) for number in call.numbers)
-            and not any(each.dtype.is_complex for each in signature.all_layouts)
+            and not (
+                self._binding.operator.holomorphic
+                and any(each.dtype.is_complex for each in signature.all_layouts)
+            )
             and not may_overflow(self._binding.name, layout.dtype)
         )
 
