@@ -123,8 +123,8 @@ class Operator:
     out_refusal: ClassVar[str | None] = (
         "Expected out tensor to have dtype {c_result}, but got {c_given} instead"
     )
-    # Of complex operands: vjp multiplies the cotangent by derivatives, which torch's convention
-    # conjugates; whoever calls it does so (gradients.recording.plan).
+    # vjp multiplies the cotangent by derivatives of a function that is real on real numbers: of
+    # complex ones whoever calls it hands in the conjugates (gradients.recording.plan).
     holomorphic: ClassVar[bool] = False
     max_ulp: ClassVar[dict[str, float]] = {}
     differentiable: ClassVar[bool] = True

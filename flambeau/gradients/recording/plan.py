@@ -54,6 +54,7 @@ class Plan(PlanProgram):
         # Views such as unbind have any number of outputs, without names.
         self.multiple = bool(self.returns) or "grads" in self.parameters
         self.zero_target = False
+        self.conjugates = False
         self.is_holomorphic = bool(getattr(operator, "holomorphic", False))
         self.program = 0
         self.positions = tuple(
@@ -156,6 +157,8 @@ class Plan(PlanProgram):
                 if value.__class__ is tuple or value.__class__ not in _PLAIN:
                     own = Output(node, key - len(self.roles)) if self.multiple else node
                     value = value_of(value, own)
+                if self.conjugates:
+                    value = _conjugate(value)
             elif kind == ATTRIBUTE:
                 value = node.attributes[key]
             elif kind == LAYOUT:
@@ -263,29 +266,23 @@ class Plan(PlanProgram):
 
     @cached_property
     def complex_form(self) -> Plan:
-        """The same plan for complex results. torch's cotangent of a complex number is the
-        conjugate of what derivatives multiply: with f' for the derivative, grad * conj(f') is
-        conj(conj(grad) * f')."""
+        """The same plan for complex results. torch's cotangent of a complex number is multiplied
+        by the conjugate of the derivative, which is the derivative at the conjugates."""
         form = Plan(self.operator, self.roles)
         form.zero_target = self.zero_target
         form.multiple = self.multiple
-        differentiate = self.differentiate
-
-        def conjugated(node: OperatorNode, cotangent: Any, saved: Sequence[Any]) -> Sequence[Any]:
-            if cotangent.__class__ is list:
-                cotangent = [_conjugate(each) for each in cotangent]
-            else:
-                cotangent = _conjugate(cotangent)
-            return [_conjugate(each) for each in differentiate(node, cotangent, saved)]
-
-        form.differentiate = conjugated
+        form.conjugates = True
+        form.differentiate = form._differentiate
         return form
 
 
 def _conjugate(value: Any) -> Any:
-    if value is None or not value._layout.dtype.is_complex:
-        return value
-    return RUNTIME.functions.conj_physical(value)
+    """Conjugates of what was saved: tensors, sequences of them, numbers."""
+    if value.__class__ in _PLAIN:
+        return value.conjugate() if value.__class__ is complex else value
+    if value.__class__ in (list, tuple):
+        return type(value)([_conjugate(each) for each in value])
+    return RUNTIME.functions.conj(value) if value._layout.dtype.is_complex else value
 
 
 # Key of how many edges each operand has, beside the operator's own attributes.
