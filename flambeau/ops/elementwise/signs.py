@@ -106,8 +106,10 @@ class ComplexSign(Sign):
         if not k.dtype_of(input).is_complex:
             return super().formula(k, input)
         length = k.abs(input)
-        divisor = k.select(k.eq(length, 0), 1.0, length)
-        return k.pair(k.div(k.real(input), divisor), k.div(k.imag(input), divisor))
+        is_zero = k.eq(length, 0)
+        divisor = k.select(is_zero, 1.0, length)
+        parts = (k.div(part, divisor) for part in (k.real(input), k.imag(input)))
+        return k.pair(*[k.select(is_zero, 0.0, part) for part in parts])
 
     def vjp(self, t: Any, grad: Any, input: Any, out: Any) -> Any:
         if not grad._layout.dtype.is_complex:
