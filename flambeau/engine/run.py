@@ -7,7 +7,6 @@ Not here  planning (plan.py), when to flush (stream.py)."""
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from flambeau.base.counters import Counter, Counters
 from flambeau.base.errors import OutOfMemoryError
 from flambeau.devices.cpu import memory
+from flambeau.devices.forks import at_fork
 from flambeau.engine.segment import Record, Segment
 from flambeau.engine.storage import Storage
 
@@ -458,9 +458,7 @@ def _bring_runner() -> None:
         runner = found
         # What is registered last comes first before a fork: this lock before those of the rooms
         # below, in the order in which a flush takes them.
-        os.register_at_fork(
-            before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
-        )
+        at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
 def _drop_oldest_plans() -> None:

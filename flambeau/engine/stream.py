@@ -9,7 +9,6 @@ Not here  the plan and its run (run.py), recording the common shapes of operator
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import weakref
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from flambeau.base.config import CONFIG
+from flambeau.devices.forks import at_fork
 from flambeau.engine import external, run
 from flambeau.engine.segment import FIRST_LOOK, Segment
 from flambeau.engine.signature import Signature
@@ -188,6 +188,6 @@ def _in_child() -> None:
     run.LOCK.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
+at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
 run.install(new_segment)
 external.install_recorder(record, run.flush)

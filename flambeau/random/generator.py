@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 from flambeau.base.devices import Device, device
 from flambeau.base.errors import helped
+from flambeau.devices.forks import at_fork
 from flambeau.random import state as states
 from flambeau.random.native.layout import N_BYTES
 
@@ -183,7 +184,7 @@ default_generator: Final = Generator()
 default_generator.seed()
 
 # A child must not inherit a lock, or half a twist, of a thread that it does not have.
-os.register_at_fork(
+at_fork(
     before=default_generator.lock.acquire,
     after_in_parent=default_generator.lock.release,
     after_in_child=default_generator.lock.release,

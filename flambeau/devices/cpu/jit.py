@@ -23,6 +23,7 @@ from flambeau.base.config import CONFIG, IMPORTED_AT
 from flambeau.devices.cpu import features
 from flambeau.devices.cpu.image import Image, LoadedCode, image_of
 from flambeau.devices.cpu.object_cache import ObjectCache, default_folder
+from flambeau.devices.forks import at_fork
 
 FORMAT_VERSION: Final = 2
 TRIPLE: Final = "x86_64-unknown-linux-gnu"
@@ -289,6 +290,4 @@ def _link(images: dict[str, Image]) -> None:
 
 
 # A child must not inherit a lock that another thread held in the parent.
-os.register_at_fork(
-    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-)
+at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)

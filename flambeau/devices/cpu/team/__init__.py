@@ -20,6 +20,7 @@ from typing import Final
 from flambeau.base.errors import present
 from flambeau.devices.cpu import features, jit, memory
 from flambeau.devices.cpu.team import text
+from flambeau.devices.forks import at_fork
 
 _SPIN_SECONDS: Final = 30e-6
 
@@ -118,4 +119,4 @@ def _forget() -> None:
     _lock.release()
 
 
-os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget)
+at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget)
