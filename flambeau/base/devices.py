@@ -1,12 +1,13 @@
 """Device names: parsing, identity, torch's errors. No driver is touched.
 
-Keeps     one object per (type, index); identity is equality inside flambeau.
+Keeps     one object per (type, index); identity is equality inside flambeau; the device of
+          tensors made without one, which `with device:` chooses for its block.
 Touches   nothing.
 Not here  which devices exist and what they can do (flambeau.devices)."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Self
 
 # The device types torch 2.13 parses, in the order of its error message.
 TYPES: Final = (
@@ -44,6 +45,15 @@ class Device:
 
     def __reduce__(self) -> tuple[object, ...]:
         return (device, (self.type, self.index))
+
+    def __enter__(self) -> Self:
+        """Tensors made without a device are of this one until the block ends."""
+        _replaced.append(DEFAULT[0])
+        DEFAULT[0] = self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        DEFAULT[0] = _replaced.pop()
 
     def __copy__(self) -> Device:
         return self
@@ -97,3 +107,7 @@ def device(kind: object, index: int | None = None) -> Device:
 
 CPU: Final = device("cpu")
 META: Final = device("meta")
+
+# Device of tensors made without one, and those that the blocks entered so far have replaced.
+DEFAULT: Final = [CPU]
+_replaced: Final[list[Device]] = []

@@ -188,8 +188,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         with enable_grad():
             found = places.derivatives(outputs, given)
         outer = _Outside(places, given)
-        made = tree_unflatten([outer.outside(each) for each in found], spec)
-        return made[0] if len(primals) == 1 else made
+        return tree_unflatten([outer.outside(each) for each in found], spec)
 
     value = tree_map(places.outside, output)
     return (value, vjp_fn, tree_map(places.outside, aux)) if has_aux else (value, vjp_fn)

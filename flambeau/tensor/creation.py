@@ -10,10 +10,10 @@ import ctypes
 import math
 import struct
 from array import array
-from typing import Any, Final
+from typing import Any
 
 from flambeau.base import dtypes, promotion
-from flambeau.base.devices import CPU, META, Device, device
+from flambeau.base.devices import CPU, DEFAULT, META, Device, device
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
@@ -26,15 +26,10 @@ from flambeau.gradients import members
 from flambeau.tensor.binding import check_size
 from flambeau.tensor.tensor import Tensor, new_tensor
 
-# Device of tensors made without one: what set_default_device sets.
-DEFAULT_DEVICE: Final = [CPU]
-
 
 def chosen_device(given: Any) -> Device:
     """The device asked for; torch's error where this build cannot have it."""
-    if given is None:
-        return DEFAULT_DEVICE[0]
-    found = device(given)
+    found = DEFAULT[0] if given is None else device(given)
     if found.type == "cpu":
         return found if found.index is None else CPU
     if found.type == "meta":

@@ -51,6 +51,8 @@ def test_products():
     assert value[1].tolist() == 3.0
     value, back = vjp(lambda a, b: a * b, x, x + 1)
     assert [each.tolist() for each in back(torch.ones(2))] == [[2.0, 3.0], [1.0, 2.0]]
+    # A tuple for one primal, too.
+    assert [each.tolist() for each in vjp(torch.square, x)[1](torch.ones(2))] == [[2.0, 4.0]]
     _, forward = linearize(torch.square, x)
     assert forward(torch.ones(2)).tolist() == [2.0, 4.0]
 

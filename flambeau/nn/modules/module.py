@@ -352,7 +352,15 @@ class Module:
         kept = {k: v for k, v in named.items() if k not in ("dtype", "memory_format")}
 
         def convert(tensor: Tensor) -> Tensor:
-            moved = tensor.to(*rest, **kept) if rest or kept else tensor
+            try:
+                moved = tensor.to(*rest, **kept) if rest or kept else tensor
+            except NotImplementedError as error:
+                if str(error) != "Cannot copy out of meta tensor; no data!":
+                    raise
+                raise NotImplementedError(
+                    f"{error} Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                ) from None
             fits = tensor.is_floating_point() or tensor.is_complex()
             return moved.to(element) if element is not None and fits else moved
 

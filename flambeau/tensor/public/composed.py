@@ -304,22 +304,27 @@ def block_diag(*tensors: Any) -> Tensor:
     return functions.cat(rows, 0)  # type: ignore[no-any-return]
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, **named: Any) -> Tensor:
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **named: Any
+) -> Tensor:
     """Places on and below a diagonal, as two rows."""
     places = [(i, j) for i in range(row) for j in range(max(0, min(col, i + offset + 1)))]
-    return _two_rows(places, dtype)
+    return _two_rows(places, dtype, device)
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, **named: Any) -> Tensor:
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **named: Any
+) -> Tensor:
     """Places on and above a diagonal, as two rows."""
     places = [(i, j) for i in range(row) for j in range(max(0, i + offset), col)]
-    return _two_rows(places, dtype)
+    return _two_rows(places, dtype, device)
 
 
-def _two_rows(places: list[tuple[int, int]], element: Any) -> Tensor:
+def _two_rows(places: list[tuple[int, int]], element: Any, where: Any) -> Tensor:
     element = element or dtypes.int64
     flat = [i for i, _ in places] + [j for _, j in places]
-    return creation.from_bytes(creation.packed(flat, element), (2, len(places)), element)
+    made = creation.from_bytes(creation.packed(flat, element), (2, len(places)), element)
+    return made.to(creation.chosen_device(where))
 
 
 # Order and combinations ------------------------------------------------------------------

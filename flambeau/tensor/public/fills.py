@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from flambeau.base import promotion, shapes
-from flambeau.base.devices import META
+from flambeau.base.devices import CPU, DEFAULT, META
 from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
@@ -121,6 +121,8 @@ def fresh(size: tuple[Any, ...], name: str, element: dtype | None, where: Any) -
     if element is None:
         element = promotion.default_dtype()
     if where is None:
+        where = DEFAULT[0]
+    if where is CPU:
         try:
             found = _LAYOUTS.get((size, element))
         except TypeError:  # something unhashable: an error below
@@ -130,7 +132,7 @@ def fresh(size: tuple[Any, ...], name: str, element: dtype | None, where: Any) -
             return found
     shape = creation.sizes_of(size, name)
     made = contiguous(shape, asked_for(element, name), creation.chosen_device(where))
-    if where is None:
+    if where is CPU:
         if len(_LAYOUTS) >= MAX_LAYOUTS:
             _LAYOUTS.clear()
         _LAYOUTS[shape, element] = made

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from flambeau.base import dtypes, promotion, shapes
+from flambeau.base import devices, dtypes, promotion, shapes
 from flambeau.base.devices import CPU, Device
 from flambeau.base.dtypes import dtype
 from flambeau.base.promotion import SCALAR_TYPE_NAMES, SCALARS
@@ -279,12 +279,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 def get_default_device() -> Device:
     """The device of tensors made without one."""
-    return creation.DEFAULT_DEVICE[0]
+    return devices.DEFAULT[0]
 
 
 def set_default_device(device: Any) -> None:
     """Choose the device of tensors made without one; None: the CPU."""
-    from flambeau.tensor.public import fills
-
-    fills._LAYOUTS.clear()
-    creation.DEFAULT_DEVICE[0] = CPU if device is None else creation.chosen_device(device)
+    devices.DEFAULT[0] = CPU if device is None else creation.chosen_device(device)
