@@ -181,6 +181,9 @@ class Elementwise(Operator):
     complex_kernel: ClassVar[str] = ""
     # Name of torch's kernel, for operators that torch has for floating dtypes only.
     floating_kernel: ClassVar[str] = ""
+    # Operands that the formula takes as they are where they have one element; all others are
+    # rounded to the promoted dtype first, numbers too, which tells where that is short.
+    taken_exactly: ClassVar[tuple[str, ...]] = ()
     # Operand -> range in which the formula is smooth, for samples.
     domain: ClassVar[dict[str, tuple[float, float]]] = {}
 
@@ -240,16 +243,34 @@ class Elementwise(Operator):
         arguments = {**dict(zip(self.kinds(), operands, strict=False)), **named}
         values = {name: value for name, value in arguments.items() if hasattr(value, "shape")}
 
-        def formula(k: Any, *expressions: Any) -> Any:
-            given = dict(zip(values, expressions, strict=True))
-            return self.formula(k, **{**arguments, **given})
-
         as_byte = common is dtypes.bool_ and not self.keeps_bool
         compute = dtypes.uint8 if as_byte else common.compute
+        rounded = self._rounded(values, common)
+
+        def formula(k: Any, *expressions: Any) -> Any:
+            given = dict(zip(values, expressions, strict=True))
+            for name in rounded:
+                given[name] = k.convert(k.convert(given[name], common), compute)
+            return self.formula(k, **{**arguments, **given})
+
         result = dtypes.bool_ if self.promote is BOOL_RESULT else common
         if self.gives_real:
             result = result.to_real()
         return b.map(formula, *values.values(), compute=compute, dtype=result)
+
+    def _rounded(self, values: dict[str, Any], common: dtype) -> list[str]:
+        """Operands of another dtype than a short one that they are promoted to."""
+        if common.compute is common or not common.is_floating_point:
+            return []
+        kinds = self.kinds()
+        return [
+            name
+            for name, value in values.items()
+            if value.dtype is not common
+            and kinds[name] in OPERAND_KINDS
+            and "Number" not in kinds[name]
+            and not (name in self.taken_exactly and all(size == 1 for size in value.shape))
+        ]
 
     def samples(self, s: Any) -> list[Any]:
         """Same shapes, broadcast shapes, no dims and no elements, within `domain`."""

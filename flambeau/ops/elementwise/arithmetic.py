@@ -130,6 +130,7 @@ class Multiply(Elementwise):
 
     takes_complex = True
     holomorphic = True
+    taken_exactly = ("other",)
     saved_for = {"input": ("other",), "other": ("input",)}
 
     def formula(self, k: Any, input: Operand, other: Operand) -> Any:
@@ -176,6 +177,7 @@ class Divide(Elementwise):
     takes_complex = True
     holomorphic = True
     promote = INT_TO_FLOAT
+    taken_exactly = ("other",)
     bounds_need = "rounding_mode"
 
     def bounds(self, input: Any, other: Any, rounding_mode: str | None = None) -> list[Bound]:
@@ -276,6 +278,7 @@ class FloorDivide(Elementwise):
 
     complex_kernel = "div_floor_cpu"
     specials = {"other": (0,)}
+    taken_exactly = ("other",)
 
     def bounds(self, input: Any, other: Any) -> list[Bound]:
         return _divisor_bounds(input, other)
@@ -414,6 +417,7 @@ class Lerp(Elementwise):
     takes_complex = True
     holomorphic = True
     promote = SAME
+    taken_exactly = ("weight",)
     saved_for = {"input": ("weight",), "end": ("weight",), "weight": ("input", "end")}
 
     def validate(self, arguments: dict[str, Any]) -> None:
