@@ -29,6 +29,50 @@ _PUBLIC = (
     "flambeau.special",
 )
 _IMPORT_FROM = opmap["IMPORT_FROM"]
+_SETTINGS = "it sets up a compiler that has to be asked; here fusion is always on"
+# Whole modules of torch's: why there are none, and what does their work. By first name.
+_MODULES = {
+    "torch._dynamo": (_SETTINGS, "delete the line, or ask hasattr(torch, '_dynamo') before"),
+    "torch._inductor": (_SETTINGS, "delete the line, or ask hasattr(torch, '_inductor') before"),
+    "torch._C": ("it is torch's own C++", "the public name that it stands behind"),
+    "torch.ao": ("there are no quantized dtypes", "the model as it is, or in bfloat16"),
+    "torch.quantization": ("there are no quantized dtypes", "the model as it is, or in bfloat16"),
+    "torch.export": (
+        "programs are run, not traced",
+        "torch.save(model.state_dict(), path), and export from PyTorch: files go both ways",
+    ),
+    "torch.fx": ("programs are run, not traced", "hooks of modules see what goes through them"),
+    "torch.hub": (
+        "nothing is downloaded",
+        "get the file yourself, torch.load it, and load_state_dict into the model's class",
+    ),
+    "torch.utils.model_zoo": (
+        "nothing is downloaded",
+        "get the file yourself, torch.load it, and load_state_dict into the model's class",
+    ),
+    "torch.profiler": (
+        "work runs later than the calls that ask for it, so times of calls would mislead",
+        "with flambeau.debug.explain() as seen: ... and print(seen), or cProfile",
+    ),
+    "torch.autograd.profiler": (
+        "work runs later than the calls that ask for it, so times of calls would mislead",
+        "with flambeau.debug.explain() as seen: ... and print(seen), or cProfile",
+    ),
+    "torch.utils.cpp_extension": (
+        "extensions in C++ are built against torch's own tensors",
+        "write it in tensor operators: they are fused into one loop",
+    ),
+}
+
+
+def _absent_module(name: str) -> list[str]:
+    """Why there is no such module, and what to do, where that is known."""
+    while name:
+        if name in _MODULES:
+            why, instead = _MODULES[name]
+            return [f"  because   {why}", f"  fix       {instead}"]
+        name = name.rpartition(".")[0]
+    return []
 
 
 def torch_name(module_name: str) -> str:
@@ -82,6 +126,9 @@ class _Explanation:
         why = refusal(where, name)
         if why:
             lines.append(f"  because   {why}")
+        absent = _absent_module(f"{where}.{name}")
+        if absent:
+            return "\n".join([*lines, *absent])
         elsewhere = [
             f"{torch_name(other)}.{name}"
             for other in _PUBLIC
@@ -141,7 +188,9 @@ def missing_module(name: str, siblings: Iterable[str]) -> ModuleNotFoundError:
     """The error for `import torch.x` where flambeau has no such module."""
     parent, _, last = name.rpartition(".")
     lines = [f"No module named {name!r}", f"  flambeau  has no module {name} yet"]
-    near = near_names(last, siblings)
+    absent = _absent_module(name)
+    near = [] if absent else near_names(last, siblings)
+    lines += absent
     if near:
         lines.append(f"  near it   {', '.join(f'{parent}.{other}' for other in near)}")
     return ModuleNotFoundError("\n".join(lines), name=name)

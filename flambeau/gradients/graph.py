@@ -203,8 +203,8 @@ class OperatorNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """(node, output index) for each operand that torch's overload has an edge for."""
-        count = names.n_edges(self.plan.operator.name, self.layouts)
-        return super().next_functions[:count]
+        edges = super().next_functions
+        return tuple([edges[i] for i in names.shown_edges(self.plan.operator.name, self.layouts)])
 
     def __getattr__(self, name: str) -> Any:
         """`_saved_self`, `_saved_result` and the like, by torch's or flambeau's names."""

@@ -41,7 +41,7 @@ def node_name(operator: str, layouts: Sequence[Any], attributes: dict[str, Any])
     >>> node_name("leaky_relu", (), {}), node_name("mul", (), {}), node_name("sum", (), {"dim": 0})
     ('LeakyReluBackward0', 'MulBackward0', 'SumBackward1')
     """
-    if operator == "matmul":
+    if operator == "matmul" or (operator == "linear" and len(layouts) > 2 and layouts[2] is None):
         return _product_name(layouts)
     stem = _STEMS.get(operator) or "".join(part.capitalize() for part in operator.split("_"))
     return f"{stem}Backward{_overload(operator, layouts, attributes)}"
@@ -69,11 +69,18 @@ def _overload(operator: str, layouts: Sequence[Any], attributes: dict[str, Any])
     return 0
 
 
-def n_edges(operator: str, layouts: Sequence[Any]) -> int:
-    """How many edges torch's node has: for some operators none for a number."""
+def shown_edges(operator: str, layouts: Sequence[Any]) -> Sequence[int]:
+    """Which edges torch's node has, in its order: for some operators none for a number, and of
+    `linear` those of addmm(bias, input, weight) or mm(input, weight).
+
+    >>> list(shown_edges("mul", (1, 2))), list(shown_edges("linear", (1, 2, None)))
+    ([0, 1], [0, 1])
+    """
     if operator in _SCALARS and len(layouts) > 1 and layouts[-1] is None:
-        return len(layouts) - 1
-    return len(layouts)
+        return range(len(layouts) - 1)
+    if operator == "linear" and len(layouts) > 2:
+        return (0, 1) if layouts[2] is None else (2, 0, 1)
+    return range(len(layouts))
 
 
 def _product_name(layouts: Sequence[Any]) -> str:

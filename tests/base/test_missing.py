@@ -86,6 +86,21 @@ def test_missing_module_is_module_not_found():
     assert "near it   torch.utils.data" in str(error)
 
 
+@pytest.mark.parametrize("name", ["torch.hub", "torch.ao.nn.quantized"])
+def test_a_whole_module_that_is_not_there_says_what_to_do(name):
+    text = str(missing.missing_module(name, ["sub"]))
+    assert "\n  because   " in text
+    assert "\n  fix       " in text
+    assert "near it" not in text
+
+
+def test_so_does_asking_for_it_as_an_attribute():
+    module = importlib.import_module("flambeau")
+    with pytest.raises(AttributeError, match=r"(?s)has no torch\.hub yet.*nothing is downloaded"):
+        _ = module.hub
+    assert not hasattr(module, "_dynamo")
+
+
 ROOMS = ["", "nn", "nn.functional", "nn.init", "optim", "optim.lr_scheduler", "utils", "utils.data",
          "autograd", "random", "linalg", "fft", "special", "func", "io", "version"]  # fmt: skip
 

@@ -186,3 +186,18 @@ def test_order_is_deterministic_and_youngest_first():
     (third + first + second).sum().backward()
     assert order == ["third", "second", "first"]
     assert x.grad.tolist() == [9.0]
+
+
+def test_linear_shows_the_edges_of_addmm():
+    """As the tutorials walk them: the bias first, then the input."""
+    layer = torch.nn.Linear(2, 2)
+    node = layer(torch.ones(1, 2, requires_grad=True).exp()).grad_fn
+    assert node.name() == "AddmmBackward0"
+    assert [each.name() for each, _ in node.next_functions][:2] == [
+        "torch::autograd::AccumulateGrad", "ExpBackward0",
+    ]  # fmt: skip
+    assert node.next_functions[0][0].variable is layer.bias
+    bare = torch.nn.functional.linear(torch.ones(1, 2), layer.weight).grad_fn
+    assert bare.name() == "MmBackward0"
+    assert bare.next_functions[0] == (None, 0)
+    assert len(bare.next_functions) == 2
