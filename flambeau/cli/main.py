@@ -1,4 +1,4 @@
-"""The command line: `python -m flambeau run SCRIPT [ARGS]` and `python -m flambeau doctor`.
+"""The command line: `python -m flambeau run [-m] SCRIPT [ARGS]` and `python -m flambeau doctor`.
 
 Keeps     everything behind SCRIPT goes to the script, untouched.
 Touches   nothing.
@@ -25,6 +25,9 @@ def parser() -> argparse.ArgumentParser:
         help="run an unmodified PyTorch script with flambeau as its torch",
         description="Run SCRIPT as `python SCRIPT` would; `import torch` is served by flambeau.",
     )
+    run.add_argument(
+        "-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for python -m"
+    )
     run.add_argument("script", metavar="SCRIPT")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
     commands.add_parser("doctor", help="print versions, the machine, and a result it computed")
@@ -35,8 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     options = parser().parse_args(sys.argv[1:] if arguments is None else arguments)
     if options.command == "run":
-        from flambeau.cli.run import run_script
+        from flambeau.cli.run import run_module, run_script
 
+        if options.module:
+            return run_module(options.script, options.arguments)
         return run_script(options.script, options.arguments)
     from flambeau.cli.doctor import report
 

@@ -1,4 +1,4 @@
-"""Runs a PyTorch script as `python SCRIPT` would, with flambeau as its torch.
+"""Runs a PyTorch script as `python SCRIPT` or `python -m MODULE` would, with flambeau as its torch.
 
 Keeps     the script sees sys.argv, __main__, __file__ and sys.path[0] as under `python SCRIPT`,
           and its tracebacks begin and end in its own lines.
@@ -8,6 +8,7 @@ Not here  how `import torch` is served (stand_in.py), the other commands (main.p
 from __future__ import annotations
 
 import builtins
+import importlib.util
 import os
 import sys
 from importlib.machinery import SourceFileLoader
@@ -28,17 +29,45 @@ def run_script(script: str, arguments: list[str]) -> int:
     try:
         source = path.read_bytes()
     except OSError as error:
-        print(f"flambeau run: cannot read {script!r}: {error.strerror}", file=sys.stderr)
-        return 2
+        return _refused(f"cannot read {str(path)!r}: {error.strerror}")
     as_torch()
     main = _main_module(str(path))
     sys.argv = [script, *arguments]
     # As `python SCRIPT` has it: the script's folder in place of where -m was called from.
     sys.path[0] = str(path.resolve().parent)
     serve_started_processes()
+    return _executed(main, source, str(path))
+
+
+def run_module(name: str, arguments: list[str]) -> int:
+    """Run the module, or the package's __main__, that is found from here; returns the status."""
+    as_torch()
+    sys.path[0] = os.getcwd()
+    serve_started_processes()
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+    except ImportError as error:
+        return _refused(f"cannot import {name!r}: {error}")
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
+        return _refused(f"found no module {name!r} with a source in {os.getcwd()!r} or sys.path")
+    path = spec.loader.path
+    main = _main_module(path)
+    vars(main).update(__spec__=spec, __package__=spec.parent)
+    sys.argv = [path, *arguments]
+    return _executed(main, spec.loader.get_data(path), path)
+
+
+def _refused(why: str) -> int:
+    print(f"flambeau run: {why}", file=sys.stderr)
+    return 2
+
+
+def _executed(main: ModuleType, source: bytes, path: str) -> int:
     sys.modules["__main__"] = main
     try:
-        code = compile(source, str(path), "exec", dont_inherit=True)
+        code = compile(source, path, "exec", dont_inherit=True)
         exec(code, main.__dict__)
     except SystemExit:
         raise

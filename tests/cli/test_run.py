@@ -173,3 +173,52 @@ def test_pickles_of_the_scripts_own_classes(run):
         print(type(pickle.loads(pickle.dumps(Thing()))) is Thing)
     """)
     assert done.stdout.strip() == "True"
+
+
+def test_module_sees_what_python_would_show_it(tmp_path):
+    """`run -m MODULE ARGS` is `python -m MODULE ARGS`: packages, relative imports, spawning."""
+    package = tmp_path / "trainer"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "data.py").write_text("rows = 3\n")
+    (package / "__main__.py").write_text("print(__name__, __spec__.name)\n")
+    text = """
+        import multiprocessing, sys, os
+        from .data import rows
+
+        def work(x):
+            import torch
+            return x * rows, getattr(torch, "debug", None) is not None
+
+        if __name__ == "__main__":
+            print(__name__, __spec__.name, __package__, __file__, sys.argv, sys.path[0])
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(pool.map(work, [1, 2]))
+    """
+    (package / "train.py").write_text(textwrap.dedent(text))
+
+    def shown(*command):
+        done = subprocess.run(
+            [sys.executable, *command],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    ours = ("-m", "flambeau", "run", "-m")
+    status, lines, errors = shown(*ours, "trainer.train", "--rate", "-m")
+    assert (status, errors) == (0, "")
+    train = str(package / "train.py")
+    assert lines.splitlines() == [
+        f"__main__ trainer.train trainer {train} {[train, '--rate', '-m']} {tmp_path}",
+        "[(3, True), (6, True)]",
+    ]
+    assert shown(*ours, "trainer") == shown("-m", "trainer")
+    status, _, errors = shown(*ours, "trainer.none")
+    assert status == 2
+    assert "found no module 'trainer.none'" in errors
+    assert "cannot import 'nobody.none'" in shown(*ours, "nobody.none")[2]
