@@ -211,6 +211,8 @@ def __getattr__(name: str) -> Any:
             return _missing(name)
     else:
         found = _operator(name)
+        if found is None:
+            return _missing(name)
     globals()[name] = found
     return found
 
@@ -222,7 +224,7 @@ def _operator(name: str) -> Any:
     found = functions.public(name)
     if found is None and name in _METHODS:
         found = getattr(Tensor, name)
-    return _missing(name) if found is None else found
+    return found
 
 
 def __dir__() -> list[str]:

@@ -80,11 +80,12 @@ def forward_trace() -> str:
     import traceback
 
     root = __name__.partition(".")[0] + "."
-    frames = [
-        (frame, line)
-        for frame, line in traceback.walk_stack(sys._getframe(1))
-        if not frame.f_globals.get("__name__", "").startswith(root)
-    ]
+    frames = []
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
+        if getattr(frame.f_globals.get("__spec__"), "name", None) == f"{root}__main__":
+            break  # `python -m flambeau run SCRIPT`: what is outside the script is not the user's
+        if not frame.f_globals.get("__name__", "").startswith(root):
+            frames.append((frame, line))
     return "".join(traceback.StackSummary.extract(reversed(frames)).format())
 
 

@@ -229,7 +229,17 @@ def load(
     plain = safe_types.weights_only_now(weights_only)
     if hasattr(f, "read"):
         return _load_archive(f, plain)
-    with open(os.fspath(f), "rb") as file:
+    if not isinstance(f, (str, os.PathLike)):
+        raise AttributeError(
+            helped(
+                f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load "
+                "from a file that is seekable. Please pre-load the data into a buffer like "
+                "io.BytesIO and try to load from it instead.",
+                given=f"a {type(f).__name__}",
+                expected="a path, or an open file with read and seek",
+            )
+        )
+    with open(f, "rb") as file:
         return _load_archive(file, plain)
 
 

@@ -222,3 +222,23 @@ def test_module_sees_what_python_would_show_it(tmp_path):
     assert status == 2
     assert "found no module 'trainer.none'" in errors
     assert "cannot import 'nobody.none'" in shown(*ours, "nobody.none")[2]
+
+
+def test_anomalies_show_the_scripts_own_lines(run):
+    done = run(
+        """
+        import torch
+        x = torch.tensor([-1.0], requires_grad=True)
+        with torch.autograd.set_detect_anomaly(True):
+            torch.sqrt(x).backward()
+        """,
+        status=1,
+    )
+    warning = done.stderr.partition("Traceback of forward call that caused the error:\n")[2]
+    assert warning.splitlines()[0].endswith('script.py", line 5, in <module>')
+
+
+def test_a_name_without_a_room_says_so_at_the_line_that_asked(run):
+    done = run("import torch\ntorch.tesnor\n", status=1)
+    assert "near it   torch.tensor" in done.stderr
+    assert done.stderr.count("  File") == 1

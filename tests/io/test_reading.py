@@ -89,3 +89,8 @@ def test_not_there() -> None:
     """A path that does not exist raises FileNotFoundError."""
     with pytest.raises(FileNotFoundError):
         torch.load("does-not-exist.pt")
+
+
+def test_neither_path_nor_file():
+    with pytest.raises(AttributeError, match=r"'int' object has no attribute 'seek'"):
+        torch.load(5)

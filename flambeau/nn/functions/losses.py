@@ -49,7 +49,7 @@ def reduced(losses: Any, reduction: str) -> Any:
 
 
 def _warn_of_sizes(input: Any, target: Any) -> None:
-    if target._layout.shape != input._layout.shape:
+    if target.size() != input.size():
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size "
             f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
