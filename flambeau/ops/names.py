@@ -49,7 +49,7 @@ FILES: Final = _table({
         "logaddexp logaddexp2 xlogy hypot ldexp"
     ),
     "elementwise.rounding": "floor ceil trunc round frac nan_to_num",
-    "elementwise.signs": "neg positive abs sign sgn signbit",
+    "elementwise.signs": "neg abs sign sgn signbit",
     "elementwise.smooth_activation": (
         "gelu gelu_backward silu mish softplus logsigmoid elu selu celu glu"
     ),

@@ -91,7 +91,9 @@ LATE: Final[dict[str, dict[str, str]]] = {
     },
     "tensor.public.complex_members": {
         name: name
-        for name in ("adjoint", "conj", "isreal", "resolve_conj", "resolve_neg", "vdot")
+        for name in (
+            "adjoint", "conj", "isreal", "positive", "resolve_conj", "resolve_neg", "vdot"
+        )
     },
     "tensor.public.typed.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
     "tensor.public.members": {

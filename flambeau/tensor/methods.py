@@ -314,7 +314,6 @@ OPERATORS: dict[str, str] = {
 }  # fmt: skip
 UNARY: dict[str, str] = {
     "__neg__": "neg",
-    "__pos__": "positive",
     "__abs__": "abs",
     "__invert__": "bitwise_not",
 }
@@ -457,6 +456,7 @@ PROPERTIES: dict[str, property] = {
     "layout": property(_memory_layout), "real": property(
         lambda self: _complex("real")(self), lambda self, value: _complex("set_real")(self, value)
     ),
+    "__pos__": lambda self: _complex("positive")(self),
     "imag": property(
         lambda self: _complex("imag")(self), lambda self, value: _complex("set_imag")(self, value)
     ),

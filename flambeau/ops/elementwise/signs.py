@@ -43,23 +43,6 @@ class Negate(Elementwise):
         return -grad
 
 
-@operator("positive", inplace=False)
-class Positive(Elementwise):
-    """+input."""
-
-    takes_complex = True
-
-    def check(self, common: dtype) -> None:
-        if common is dtypes.bool_:
-            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
-
-    def formula(self, k: Any, input: Tensor) -> Any:
-        return input
-
-    def vjp(self, t: Any, grad: Any) -> Any:
-        return grad
-
-
 @operator("abs", methods=("abs", "absolute"), aliases=("absolute",))
 class Absolute(Elementwise):
     """|input|."""

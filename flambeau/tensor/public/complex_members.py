@@ -1,6 +1,6 @@
 """What Tensor offers about complex numbers: parts, conjugates, adjoints.
 
-Keeps     of real tensors conj, real and resolve_conj are the tensors themselves.
+Keeps     of real tensors conj, real and resolve_conj are the tensors themselves, +x is of all.
 Touches   functions.
 Not here  the operators (ops/elementwise/complex_parts.py, ops/views/complex_views.py)."""
 
@@ -28,6 +28,13 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor with its numbers in memory as they are seen."""
+    return input
+
+
+def positive(input: Tensor) -> Tensor:
+    """+input: the tensor itself, in torch too."""
+    if input._layout.dtype.category == 0:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 
 

@@ -108,3 +108,18 @@ def test_a_number_that_changes_makes_no_new_kernel():
         for turn in range(5):
             (z * complex(turn, 0.5)).tolist()
     assert seen.kernels_compiled == 0
+
+
+def test_plus_is_the_tensor_itself():
+    """A write into +x is one into x, whatever the dtype; bools have none."""
+    x = torch.ones(3)
+    y = +x
+    assert y is x
+    assert torch.positive(x) is x
+    assert x.positive() is x
+    y.add_(1)
+    assert x.tolist() == [2.0, 2.0, 2.0]
+    z = torch.tensor([1j])
+    assert +z is z
+    with pytest.raises(RuntimeError, match="on a bool tensor is not supported"):
+        +torch.tensor(True)
