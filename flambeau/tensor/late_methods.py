@@ -90,10 +90,13 @@ LATE: Final[dict[str, dict[str, str]]] = {
         name: name for name in ("allclose", "equal", "is_nonzero", "is_same_size")
     },
     "tensor.public.complex_members": {
-        name: name
-        for name in (
-            "adjoint", "conj", "isreal", "positive", "resolve_conj", "resolve_neg", "vdot"
-        )
+        "__pos__": "positive",
+        **{
+            name: name
+            for name in (
+                "adjoint", "conj", "isreal", "positive", "resolve_conj", "resolve_neg", "vdot"
+            )
+        },
     },
     "tensor.public.typed.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
     "tensor.public.members": {

@@ -456,7 +456,6 @@ PROPERTIES: dict[str, property] = {
     "layout": property(_memory_layout), "real": property(
         lambda self: _complex("real")(self), lambda self, value: _complex("set_real")(self, value)
     ),
-    "__pos__": lambda self: _complex("positive")(self),
     "imag": property(
         lambda self: _complex("imag")(self), lambda self, value: _complex("set_imag")(self, value)
     ),
