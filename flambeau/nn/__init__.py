@@ -11,7 +11,7 @@ from typing import Any
 
 from flambeau.base.missing import missing_name
 
-_SUBMODULES = ("functional", "init", "modules", "parallel", "parameter", "utils")
+_SUBMODULES = ("attention", "functional", "init", "modules", "parallel", "parameter", "utils")
 _PARAMETERS = ("Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter")
 
 

@@ -236,12 +236,27 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
     return (1, 0)
 
 
+class _Capsule:
+    """A capsule that was already taken from its tensor, as an array library asks for it."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
 def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor over memory that another package offers."""
     import numpy
 
     from flambeau.tensor import sharing
 
+    if not hasattr(ext_tensor, "__dlpack__"):
+        ext_tensor = _Capsule(ext_tensor)
     array: Any = numpy.from_dlpack(ext_tensor)
     if not array.flags.writeable:  # DLPack says nothing of it; the exporter gave leave to write
         memory = _writable_bytes(array)
