@@ -13,6 +13,7 @@ from typing import Any
 
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.engine import callsite, stream
 from flambeau.gradients import members
@@ -164,10 +165,23 @@ def randint(*arguments: Any, **named: Any) -> Tensor:
     if "high" in named:
         low = named.pop("low", values.pop(0) if values else 0)
         values = [low, named.pop("high"), *values]
-    low, high, rest = _bounds(values)
-    size = named.pop("size", rest[0] if rest else ())
+    low, high, rest = _bounds(values) if values else (0, 0, ())
+    sizes = named.get("size", rest[0] if rest else None)
+    if not isinstance(sizes, (tuple, list)):
+        kinds = [type(each).__name__ for each in values]
+        kinds += [f"{key}={type(value).__name__}" for key, value in named.items()]
+        raise TypeError(
+            helped(
+                f"randint() received an invalid combination of arguments - got "
+                f"({', '.join(kinds)}), but expected one of:",
+                expected="(int high, tuple of ints size) or (int low, int high, tuple of ints "
+                "size)",
+                fix="randint(low, high, (1,)) draws one number",
+            )
+        )
+    named.pop("size", None)
     fill = _integers(low, high)
-    made = _fresh((tuple(size),), "randint", named, fill, dtypes.int64)
+    made = _fresh((tuple(sizes),), "randint", named, fill, dtypes.int64)
     if made.dtype is dtypes.int64:
         index_bounds.know(made, low, high - 1)
     return made
