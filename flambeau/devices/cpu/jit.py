@@ -46,6 +46,8 @@ STATS: Final = Statistics()
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 _lock = threading.RLock()
+# Held while LLVM works, also for a caller that was interrupted and is gone.
+_emitting = threading.RLock()
 _addresses: dict[str, int] = {}
 # Function -> the key that its object is kept under.
 _keys: dict[str, str] = {}
@@ -268,16 +270,44 @@ def _machine() -> Any:
 
 
 def _emit(name: str, text: str) -> bytes:
-    machine = _machine()
-    binding = _binding()
-    header = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
+    """The object of a text. Signal handlers run on the main thread: an exception out of one, in
+    the middle of the binding's own code, has it free memory twice. So that thread only waits."""
+    if threading.current_thread() is not threading.main_thread():
+        return _emitted(name, text)
+    done: list[bytes | BaseException] = []
+
+    def work() -> None:
+        try:
+            done.append(_emitted(name, text))
+        except BaseException as error:
+            done.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
     try:
-        module = binding.parse_assembly(header + text)
-        module.verify()
-    except RuntimeError as error:
-        raise RuntimeError(f"the text of kernel {name} is not LLVM: {error}\n{text}") from None
-    with module:
-        return bytes(machine.emit_object(module))
+        thread.start()
+    except RuntimeError:  # no thread can be started while the interpreter ends
+        work()
+    else:
+        thread.join()
+    if not done:  # a handler has forked, and this is the child
+        work()
+    if isinstance(done[0], BaseException):
+        raise done[0]
+    return done[0]
+
+
+def _emitted(name: str, text: str) -> bytes:
+    with _emitting:
+        machine = _machine()
+        binding = _binding()
+        header = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
+        try:
+            module = binding.parse_assembly(header + text)
+            module.verify()
+        except RuntimeError as error:
+            raise RuntimeError(f"the text of kernel {name} is not LLVM: {error}\n{text}") from None
+        with module:
+            return bytes(machine.emit_object(module))
 
 
 def _link(images: dict[str, Image]) -> None:
@@ -289,5 +319,19 @@ def _link(images: dict[str, Image]) -> None:
     STATS.link_ns += time.perf_counter_ns() - start
 
 
+def _settle() -> None:
+    """Wait for LLVM's work of callers that are gone. The lock is let go of: what else is done
+    before a fork may compile."""
+    with _emitting:
+        pass
+
+
+def _renew() -> None:
+    global _emitting
+    _emitting = threading.RLock()
+    _lock.release()
+
+
 # A child must not inherit a lock that another thread held in the parent.
-at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_renew)
+at_fork(before=_settle)

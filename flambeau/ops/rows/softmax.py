@@ -21,10 +21,10 @@ def shifted(b: Any, elements: Any, dim: Any) -> Any:
 
 
 def softmax_of(b: Any, elements: Any, dim: Any) -> Any:
-    """exp(x) over its sum along dim, which is 1 or more: one quotient a row, a product a place."""
+    """exp(x) over its sum along dim, rounded once more: a quotient, as torch's."""
     terms = b.map(lambda k, x: k.exp(x), shifted(b, elements, dim))
     total = b.reduce("sum", terms, dim, True)
-    return b.map(lambda k, e, s: k.mul(e, k.div(1.0, s)), terms, total)
+    return b.map(lambda k, e, s: k.div(e, s), terms, total)
 
 
 def log_softmax_of(b: Any, elements: Any, dim: Any) -> Any:
