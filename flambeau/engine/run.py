@@ -355,8 +355,9 @@ class _Run:
         for _ in range(n_steps):
             start = starts[-1]
             starts.append(start + 6 + program[start + 3] + 5 * program[start + 4])
-        while self.step < n_steps:
-            number, state = self.step, self.state
+        # A handler may finish the run between any two lines: the step is read once.
+        while (number := self.step) < n_steps:
+            state = self.state
             alone = array("q", [1, max_arguments, scratch_bytes, 0])
             alone += program[starts[number] : starts[number + 1]]
             before = time.perf_counter()
