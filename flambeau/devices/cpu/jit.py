@@ -319,19 +319,19 @@ def _link(images: dict[str, Image]) -> None:
     STATS.link_ns += time.perf_counter_ns() - start
 
 
-def _settle() -> None:
-    """Wait for LLVM's work of callers that are gone. The lock is let go of: what else is done
-    before a fork may compile."""
+def _before_fork() -> None:
+    """Take the lock and wait for LLVM's work of callers that are gone. LLVM's own lock is let go
+    of: what else is done before a fork may compile."""
+    _lock.acquire()
     with _emitting:
         pass
 
 
-def _renew() -> None:
+def _after_in_child() -> None:
     global _emitting
     _emitting = threading.RLock()
     _lock.release()
 
 
 # A child must not inherit a lock that another thread held in the parent.
-at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_renew)
-at_fork(before=_settle)
+at_fork(before=_before_fork, after_in_parent=_lock.release, after_in_child=_after_in_child)
