@@ -170,9 +170,8 @@ def _image_of(name: str, given: Text) -> Image:
     if image is not None:
         STATS.loaded += 1
         return image
-    text = given.make() if isinstance(given, LateText) else given
     start = time.perf_counter_ns()
-    image = image_of(_emit(name, text), name)
+    image = image_of(_emit(name, given), name)
     STATS.compile_ns += time.perf_counter_ns() - start
     STATS.compiled += 1
     object_store().store(key, image.pack())
@@ -269,16 +268,17 @@ def _machine() -> Any:
     return machine
 
 
-def _emit(name: str, text: str) -> bytes:
+def _emit(name: str, given: Text) -> bytes:
     """The object of a text. Signal handlers run on the main thread: an exception out of one, in
-    the middle of the binding's own code, has it free memory twice. So that thread only waits."""
+    the middle of the binding's own code, has it free memory twice, and a handler that compiles
+    in the middle of an import finds half a module. So that thread only waits."""
     if threading.current_thread() is not threading.main_thread():
-        return _emitted(name, text)
+        return _emitted(name, given)
     done: list[bytes | BaseException] = []
 
     def work() -> None:
         try:
-            done.append(_emitted(name, text))
+            done.append(_emitted(name, given))
         except BaseException as error:
             done.append(error)
 
@@ -296,8 +296,9 @@ def _emit(name: str, text: str) -> bytes:
     return done[0]
 
 
-def _emitted(name: str, text: str) -> bytes:
+def _emitted(name: str, given: Text) -> bytes:
     with _emitting:
+        text = given.make() if isinstance(given, LateText) else given
         machine = _machine()
         binding = _binding()
         header = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
