@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
     else:
         raise AttributeError(f"no operator is called {name!r} (ops.names lists them)")
     globals()[name] = made
-    if library.is_awaited():
+    if name not in _WRITTEN and library.is_awaited():
         _FOR_NOW.append(name)
     return made
 

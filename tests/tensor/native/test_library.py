@@ -50,3 +50,20 @@ def test_it_comes_when_it_pays_and_then_at_once(tmp_path):
 def test_afterwards_every_name_is_native(tmp_path):
     found = run(PROGRAM, FLAMBEAU_CACHE_DIR=str(tmp_path / "cache"))
     assert found == ["function", *["builtin_function"] * 3]
+
+
+WRITTEN = """
+import flambeau as torch
+from flambeau.tensor import functions
+from flambeau.tensor.native import library
+assert library.is_awaited()
+held = [functions.arange, functions.linspace, functions.eye, torch.relu]
+library.library()
+print(torch.arange(3).tolist() == [0, 1, 2], torch.linspace(0, 1, 2).tolist() == [0.0, 1.0])
+print(torch.eye(1).tolist() == [[1.0]], torch.relu is not held[-1])
+"""
+
+
+def test_names_written_by_hand_stay_when_it_comes(tmp_path):
+    """What an operator's rule had asked for is not taken out of the file it is written in."""
+    assert run(WRITTEN, FLAMBEAU_CACHE_DIR=str(tmp_path / "cache")) == ["True"] * 4
