@@ -209,3 +209,17 @@ def test_mixed_dtypes_through_views() -> None:
     with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
         small.add_(0.5)
     assert small.tolist() == [-56] * 3
+
+
+def test_what_comes_of_an_overwritten_row_is_not_computed_again_from_it():
+    """A later phase of a nest keeps the value: by then its operand's memory holds another."""
+    found = []
+    for enabled in (False, True):
+        with flambeau.debug.fuse(enabled), flambeau.debug.fuse_new(True):
+            x = torch.arange(33.0) / 33 + 0.3
+            x.tolist()
+            x.neg_()
+            inverse = 1 / x
+            total = x.exp().sum()
+            found.append((inverse + total).tolist())
+    assert found[0] == found[1]

@@ -143,6 +143,7 @@ class Joining:
         group, bound = self.group, self.bound
         loop = bound.loop
         loads: set[int] = set()
+        is_tainted = False
         leaves: list[Expression] = []
         own = operations = cost_reader.cost(loop.expression).operations
         for place, slot, strides in zip(loop.reads, bound.reads, self.reads, strict=True):
@@ -154,6 +155,7 @@ class Joining:
                 leaves.append(leaf)
                 if leaf.word != "kept":
                     loads |= value.loads
+                    is_tainted = is_tainted or value.tainted
                     operations += value.operations
                 continue
             index = None
@@ -170,6 +172,7 @@ class Joining:
         storage = group.storage_of[bound.write]
         level = "row" if loop.reduction is not None else self.level
         made = GroupValue(storage, access, body, self.phase, level, frozenset(loads), operations)
+        made.tainted = is_tainted
         if loop.reduction is not None:
             self._reduce(made, body)
         group.operations += own
