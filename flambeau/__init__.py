@@ -184,8 +184,8 @@ _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
     "accelerator", "amp", "autograd", "backends", "cli", "compiler", "cpu", "cuda", "debug",
     "distributed", "distributions", "fft", "func", "io", "jit", "linalg", "mps", "multiprocessing",
-    "nn", "onnx", "optim", "random", "return_types", "serialization", "sparse", "special",
-    "testing", "types", "utils", "version", "xpu",
+    "nn", "onnx", "optim", "profiler", "random", "return_types", "serialization", "sparse",
+    "special", "testing", "types", "utils", "version", "xpu",
 )  # fmt: skip
 _missing = _module_getattr(__name__)
 

@@ -43,4 +43,13 @@ __all__ = [
     "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
 
-__getattr__ = module_getattr(__name__)
+_missing = module_getattr(__name__)
+
+
+def __getattr__(name: str) -> object:
+    """The profiler is imported when it is used."""
+    if name in ("profiler", "profiler_util"):
+        from importlib import import_module
+
+        return import_module(f"flambeau.autograd.{name}")
+    return _missing(name)

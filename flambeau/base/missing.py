@@ -50,14 +50,6 @@ _MODULES = {
         "nothing is downloaded",
         "get the file yourself, torch.load it, and load_state_dict into the model's class",
     ),
-    "torch.profiler": (
-        "work runs later than the calls that ask for it, so times of calls would mislead",
-        "with flambeau.debug.explain() as seen: ... and print(seen), or cProfile",
-    ),
-    "torch.autograd.profiler": (
-        "work runs later than the calls that ask for it, so times of calls would mislead",
-        "with flambeau.debug.explain() as seen: ... and print(seen), or cProfile",
-    ),
     "torch.utils.cpp_extension": (
         "extensions in C++ are built against torch's own tensors",
         "write it in tensor operators: they are fused into one loop",

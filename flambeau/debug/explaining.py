@@ -66,6 +66,7 @@ class explain:  # noqa: N801 - used as `with explain() as report:`
     def __init__(self) -> None:
         self.segments: list[SegmentReport] = []
         self._last = 0.0
+        self._was_timed = False
 
     def _observe(self, reason: str, plan: Any, records: list[Any], seconds: list[float]) -> None:
         now = time.perf_counter()
@@ -77,13 +78,13 @@ class explain:  # noqa: N801 - used as `with explain() as report:`
         stream.current().synchronize("debug.explain()")
         self._last = time.perf_counter()
         run.OBSERVERS.append(self._observe)
-        run.TIMED[0] = True
+        self._was_timed, run.TIMED[0] = run.TIMED[0], True
         return self
 
     def __exit__(self, *exception: object) -> None:
         stream.current().synchronize("debug.explain()")
         run.OBSERVERS.remove(self._observe)
-        run.TIMED[0] = False
+        run.TIMED[0] = self._was_timed
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.segments)) or "nothing was flushed"
