@@ -11,7 +11,16 @@ from typing import Any
 
 from flambeau.base.missing import missing_name
 
-_MODULES = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "tensorboard")
+_MODULES = (
+    "_pytree",
+    "benchmark",
+    "checkpoint",
+    "collect_env",
+    "data",
+    "dlpack",
+    "hooks",
+    "tensorboard",
+)
 
 
 def __getattr__(name: str) -> Any:
