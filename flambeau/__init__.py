@@ -182,10 +182,11 @@ _METHODS = (
 )  # fmt: skip
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    "accelerator", "amp", "autograd", "backends", "cli", "compiler", "cpu", "cuda", "debug",
-    "distributed", "distributions", "fft", "func", "io", "jit", "linalg", "mps", "multiprocessing",
-    "nn", "onnx", "optim", "profiler", "random", "return_types", "serialization", "sparse",
-    "special", "testing", "types", "utils", "version", "xpu",
+    "__config__", "accelerator", "amp", "autograd", "backends", "cli", "compiler", "cpu", "cuda",
+    "debug", "distributed", "distributions", "fft", "func", "functional", "io", "jit", "linalg",
+    "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random",
+    "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types",
+    "utils", "version", "xpu",
 )  # fmt: skip
 _missing = _module_getattr(__name__)
 

@@ -18,7 +18,8 @@ ROOMS = [
     "torch.distributions.constraints", "torch.distributions.transforms", "torch.sparse",
     "torch.func", "torch.cuda", "torch.amp", "torch.random", "torch.nn.utils.rnn",
     "torch.nn.utils.parametrize", "torch.utils.checkpoint", "torch.utils.tensorboard",
-    "torch.autograd.functional", "torch.jit",
+    "torch.autograd.functional", "torch.jit", "torch.profiler", "torch.signal.windows",
+    "torch.overrides", "torch.functional",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ Not here  medians and printing (measurement.py)."""
 from __future__ import annotations
 
 import ast
+import sys
 import textwrap
 import timeit
 from collections.abc import Callable, Iterator
@@ -44,10 +45,8 @@ def _compiled(statement: str, setup: str, scope: dict[str, Any]) -> Callable[...
     if body and isinstance(body[-1], ast.Expr):
         held = ast.Name("_held", ast.Store())
         body[-1] = ast.copy_location(ast.Assign([held], body[-1].value), body[-1])
-    function = module.body[0]
-    assert isinstance(function, ast.FunctionDef)
+    function: Any = module.body[0]
     loop = function.body[2]
-    assert isinstance(loop, ast.For)
     loop.body[:0] = body
     function.body[:0] = ast.parse(textwrap.dedent(setup)).body
     ast.fix_missing_locations(module)
@@ -99,10 +98,7 @@ class Timer:
         setup = textwrap.dedent(setup).strip("\n")
         stmt = textwrap.dedent(stmt).strip("\n")
         scope = dict(globals or {})
-        if "torch" not in scope:
-            import flambeau
-
-            scope["torch"] = flambeau
+        scope.setdefault("torch", sys.modules["flambeau"])  # a statement may say torch unasked
         self._clock = timer
         self._measured = _compiled(stmt, setup, scope)
         self._task_spec = TaskSpec(
