@@ -75,7 +75,7 @@ def test_references_are_exact(name):
         settle()
         return [sys.getrefcount(each) for each in watched], len(gc.get_objects())
 
-    rounds(700)
+    rounds(3000)  # the plans of every cut there will be are kept from here on
     before, objects = rounds(300)
     after, more = rounds(3000)
     for old, new in zip(before, after, strict=True):

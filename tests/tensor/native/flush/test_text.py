@@ -5,6 +5,7 @@ import gc
 import signal
 import sys
 import threading
+import time
 
 import pytest
 
@@ -149,6 +150,15 @@ def test_a_run_that_comes_back_early_goes_on_in_python(quick, short_slices):
         assert (found.item(), times.item()) == (expected, 2500.0 * (6 + number))
 
 
+@pytest.fixture
+def no_collector():
+    """An exception in a callback of the collector would be lost, as Python does."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
 def test_a_signal_between_slices_loses_nothing(short_slices):
     x = torch.randn(60, 60)
     total = torch.zeros(3)
@@ -169,10 +179,10 @@ def test_a_signal_between_slices_loses_nothing(short_slices):
         try:
             signal.setitimer(signal.ITIMER_REAL, 1e-5 * (number + 1))
             settled()
+            time.sleep(0.01)  # the signal comes in here at the latest
         except KeyboardInterrupt:
             pass
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
         assert doubled.tolist() == [2.0 * (6 + number)] * 3
         assert product.shape == (60, 60)
