@@ -21,6 +21,8 @@ class Layout:
     n_bytes       of the elements, packed
     is_contiguous row-major, as torch counts it (dims of size 1 do not matter)
     is_dense      the elements fill a gapless span, in some order of dims, none twice
+    may_overlap   two elements may be one place in memory: some dim steps within the reach of those
+                  with smaller steps
     span          number of elements from the first to one behind the last that a view touches
     low           offset of its lowest element (negative with negative strides)
     is_conj       the memory holds the conjugates of the numbers that the view shows
@@ -28,7 +30,8 @@ class Layout:
 
     __slots__ = (
         "__weakref__", "device", "dtype", "is_conj", "is_contiguous", "is_dense", "itemsize", "low",
-        "memo", "n_bytes", "n_elements", "ndim", "shape", "span", "span_bytes", "strides",
+        "may_overlap", "memo", "n_bytes", "n_elements", "ndim", "shape", "span", "span_bytes",
+        "strides",
     )  # fmt: skip
 
     def __init__(
@@ -59,14 +62,17 @@ class Layout:
         low = high = 0
         dense_expected = 1
         dense = True
+        overlap = False
         for stride, size in sorted(zip(strides, shape, strict=True), key=lambda p: (p[0], p[1])):
             if size == 1:
                 continue
             dense = dense and stride == dense_expected
             dense_expected *= size
+            overlap = overlap or stride <= high - low
             low += min(0, stride * (size - 1))
             high += max(0, stride * (size - 1))
         self.is_dense: Final = dense or n_elements == 0
+        self.may_overlap: Final = overlap and n_elements > 0
         self.low: Final = low
         self.span: Final = high - low + 1 if n_elements else 0
         self.span_bytes: Final = self.span * element.itemsize

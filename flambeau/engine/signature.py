@@ -1,13 +1,16 @@
 """Signatures: an operator with the layouts and attributes of one call, without memory or values.
 
 Keeps     one object per (operator, layouts, attributes), so that identity is equality in plan keys;
-          lowered once.
+          lowered once. A target whose elements may share memory is read whole into memory of its
+          own before the operator sees it, and written last, by one unit, in the elements' order:
+          the operator's own writes, and what is forwarded from them, never meet.
 Touches   base, lower. Operators are called through the methods of ops.define.Operator.
 Not here  finding the signature of a call (tensor/binding.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base import dtypes
@@ -78,8 +81,14 @@ class Signature:
         from flambeau.engine.planning.lower import Lowered, Lowering
 
         builder = Lowering(self.layouts, self.fresh_outputs, self.targets)
+        before = {
+            position: builder.copied(builder.operand(position, self.layouts[position]))
+            for position in self.targets
+            if self.layouts[position].may_overlap
+        }
         arguments = {
-            name: self._argument(builder, parameter) for name, parameter in self.parameters.items()
+            name: self._argument(builder, parameter, before)
+            for name, parameter in self.parameters.items()
         }
         results = self.operator.lower(builder, **arguments, **self.attributes)
         flat = _flatten(results)
@@ -90,7 +99,12 @@ class Signature:
                     layout = self.layouts[position]
                     if layout.is_conj:
                         value = _conjugated(builder, value)
-                    builder.write(builder.operand(position, layout), value)
+                    target = builder.operand(position, layout)
+                    if position in before:
+                        kept = before[position] if self.operator.writes_chosen else None
+                        _write_in_order(builder, target, value, kept)
+                    else:
+                        builder.write(target, value)
         else:
             for number, value in enumerate(flat):
                 if value is not None:
@@ -108,20 +122,20 @@ class Signature:
             and value.offset == 0
         )
 
-    def _argument(self, builder: Lowering, parameter: Parameter) -> Any:
+    def _argument(self, builder: Lowering, parameter: Parameter, before: dict[int, Value]) -> Any:
         kind = parameter[0]
         if kind == "tensor":
-            return self._seen(builder, parameter[1])
+            return self._seen(builder, parameter[1], before)
         if kind == "tensors":
-            return tuple([self._seen(builder, position) for position in parameter[1]])
+            return tuple([self._seen(builder, position, before) for position in parameter[1]])
         if kind == "number":
             return builder.number(parameter[1], _NUMBER_DTYPES[parameter[2]])
         return parameter[1]
 
-    def _seen(self, builder: Lowering, position: int) -> Value:
+    def _seen(self, builder: Lowering, position: int, before: dict[int, Value]) -> Value:
         """An operand as its view shows it."""
         layout = self.layouts[position]
-        value = builder.operand(position, layout)
+        value = before.get(position) or builder.operand(position, layout)
         return _conjugated(builder, value) if layout.is_conj else value
 
     def _finish(self, builder: Lowering, number: int, value: Value) -> None:
@@ -144,6 +158,53 @@ class Signature:
 def _conjugated(builder: Lowering, value: Value) -> Value:
     """Complex conjugates; of real numbers themselves."""
     return builder.map(lambda k, x: k.conj(x), value) if value.dtype.is_complex else value
+
+
+# A place that no memory has.
+_NOWHERE: Final = 1 << 62
+
+
+def _write_in_order(builder: Lowering, target: Value, value: Any, before: Value | None) -> None:
+    """Store into memory that elements share, one after the other in row-major order: the last one
+    wins, whatever the threads. Given what was there before, elements equal to it bit by bit are not
+    stored, so that they do not undo what was written through others."""
+    after = builder.temporary(target.shape, target.dtype)
+    builder.write(after, value)
+    dims = [dim for dim, size in enumerate(target.shape) if size != 1]
+    places = [builder.iota(target.shape, dim) for dim in dims]
+    steps = [builder.size_number(target.strides[dim], dtypes.int64) for dim in dims]
+    pairs: list[Value] = []
+    for each in (before, after) if before is not None else ():
+        pairs += builder.parts(each) if each.dtype.is_complex else (each,)
+
+    def formula(k: Any, *operands: Any) -> Any:
+        where: Any = k.constant(0, dtypes.int64)
+        for place, step in zip(operands[: len(dims)], operands[len(dims) :], strict=False):
+            where = k.add(where, k.mul(place, step))
+        bits = [_bits(k, each) for each in operands[2 * len(dims) :]]
+        if not bits:
+            return where
+        half = len(bits) // 2
+        changed = [k.ne(old, new) for old, new in zip(bits[:half], bits[half:], strict=True)]
+        return k.select(k.or_(changed[0], changed[-1]), where, _NOWHERE)
+
+    where = builder.map(formula, *places, *steps, *pairs, dtype=dtypes.int64)
+    count, span = prod(target.shape), 1
+    for dim in dims:
+        span = span + (target.shape[dim] - 1) * target.strides[dim]
+    flat = [builder.reshape(each, (count,)) for each in (where, after)]
+    memory = target.with_view((span,), (1,))
+    builder.kernel("scatter.put_rows", flat, (memory,), skipped=_NOWHERE)
+
+
+def _bits(k: Any, value: Any) -> Any:
+    """A floating-point value as an integer, the same for every NaN, whose bits nothing promises;
+    an integer as it is."""
+    element = k.dtype_of(value)
+    if not element.is_floating_point:
+        return value
+    bits = k.bitcast(value, dtypes.int64 if element.itemsize == 8 else dtypes.int32)
+    return k.select(k.isnan(value), -1, bits)
 
 
 def _flatten(results: Any) -> list[Any]:

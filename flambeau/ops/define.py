@@ -104,6 +104,9 @@ class Operator:
     aliases: ClassVar[tuple[str, ...]] = ()
     function: ClassVar[bool] = True  # a name of its own under torch
     inplace: ClassVar[bool] = False  # has name_()
+    # In place, elements that it does not choose (by an index, a mask) are left alone: where others
+    # share their memory, they are not written back.
+    writes_chosen: ClassVar[bool] = False
     out: ClassVar[bool] = True  # takes out=
     returns: ClassVar[tuple[str, ...]] = ()  # field names when there are several outputs
     # Operands written, for an operator that only updates what it is given: lower returns their new

@@ -1,11 +1,13 @@
 """Broadcasting, strides of results, dims of reductions: torch's answers and sentences."""
 
+import itertools
+
 import pytest
 from rules_support import RULES, laid_out
 
 from flambeau.base import dtypes, shapes
 from flambeau.base.devices import META
-from flambeau.base.layout import contiguous
+from flambeau.base.layout import contiguous, layout
 
 
 def test_layouts_of_elementwise_results():
@@ -14,6 +16,23 @@ def test_layouts_of_elementwise_results():
         layouts = tuple(laid_out(each) for each in operands)
         found = shapes.elementwise_layout(layouts, dtypes.float32)
         assert [list(found.shape), list(found.strides)] == result, operands
+
+
+def test_elements_that_share_memory():
+    """Never said to be apart where two are one place; apart in any order and steps of dims."""
+    n_apart = 0
+    for shape in itertools.product((1, 2, 3), repeat=3):
+        for strides in itertools.product((0, 1, 2, 3, 6, 9), repeat=3):
+            places = [
+                sum(at * step for at, step in zip(index, strides, strict=True))
+                for index in itertools.product(*map(range, shape))
+            ]
+            if not layout(shape, strides, dtypes.float32).may_overlap:
+                assert len(set(places)) == len(places), (shape, strides)
+                n_apart += 1
+    assert n_apart > 500
+    for shape, strides in (((4, 5, 6), (1, 4, 20)), ((3, 1, 2), (4, 0, 2)), ((0, 3), (1, 0))):
+        assert not layout(shape, strides, dtypes.float32).may_overlap
 
 
 def test_layouts_of_empty_copies():

@@ -111,3 +111,70 @@ def outcome(torch: Any, number: int) -> str:
     except RuntimeError as error:
         return str(error).split(".")[0]
     return str(memory.tolist())
+
+
+# Views that overlap themselves ---------------------------------------------------
+
+
+def shared_view(choice: random.Random, limit: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape, strides and offset of a view of at most `limit` elements of memory, some of them seen
+    more than once."""
+    while True:
+        ndim = choice.choice((2, 2, 3))
+        shape = tuple(choice.choice((2, 3, 4, 7, limit // 8)) for _ in range(ndim))
+        strides = tuple(choice.choice((1, 1, 2, 3, 5)) for _ in range(ndim))
+        span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+        found = positions((shape, strides, 0))
+        if span <= limit and len(set(found)) < len(found) < 40 * limit:
+            return shape, strides, choice.randrange(limit - span + 1)
+
+
+def _chosen(torch: Any, x: Any) -> Any:
+    return (torch.arange(x.numel()) % 3 == 1).reshape(x.shape)
+
+
+def _rows(torch: Any, x: Any) -> Any:
+    return torch.arange(x.shape[0] // 2 + 1).flip(0)
+
+
+def _numbers(torch: Any, x: Any) -> Any:
+    return (torch.arange(x.numel()) % 11).reshape(x.shape).to(x.dtype)
+
+
+# Each writes a view; those in CHOSEN leave elements of it alone. random_ draws in memory's order,
+# which a packed copy does not share.
+SHARED_WRITES: dict[str, Any] = {
+    "add_": lambda t, x: x.add_(_numbers(t, x)),
+    "mul_": lambda t, x: x.mul_(x),
+    "copy_": lambda t, x: x.copy_(_numbers(t, x)),
+    "fill_": lambda t, x: x.fill_(4),
+    "sub_": lambda t, x: x.sub_(x.sum(0)),
+    "cumsum_": lambda t, x: x.cumsum_(0),
+    "where_out": lambda t, x: t.where(_chosen(t, x), x + 1, x * 2, out=x),
+    "flip": lambda t, x: x.copy_(x.flip(0)),
+    "sum_out": lambda t, x: t.sum(t.stack([x, x + 1]), 0, out=x),
+    "random_": lambda t, x: (t.manual_seed(5), x.random_(0, 9)),
+    "masked_fill_": lambda t, x: x.masked_fill_(_chosen(t, x), 3),
+    "masked_scatter_": lambda t, x: x.masked_scatter_(_chosen(t, x), _numbers(t, x)),
+    "mask": lambda t, x: x.__setitem__(_chosen(t, x), _numbers(t, x)[_chosen(t, x)]),
+    "index_fill_": lambda t, x: x.index_fill_(0, _rows(t, x), 3),
+    "index_copy_": lambda t, x: x.index_copy_(0, _rows(t, x), _numbers(t, x)[_rows(t, x)]),
+    "index_add_": lambda t, x: x.index_add_(0, _rows(t, x), _numbers(t, x)[_rows(t, x)]),
+    "scatter_": lambda t, x: x.scatter_(0, _rows(t, x)[:1].expand(1, *x.shape[1:])
+                                        if x.ndim == 2 else t.zeros(1, 1, 1, dtype=t.int64), 6),
+    "put_": lambda t, x: x.put_(_rows(t, x), _numbers(t, x).reshape(-1)[: len(_rows(t, x))]),
+}  # fmt: skip
+CHOSEN = ("masked_fill_", "masked_scatter_", "mask", "index_fill_", "index_copy_", "index_add_",
+          "scatter_", "put_")  # fmt: skip
+
+
+def written_in_order(torch: Any, name: str, memory: Any, view: Any) -> list[Any]:
+    """Memory after a write: all read first, then stored element by element in their order."""
+    packed = memory.as_strided(*view).clone().contiguous()
+    before = packed.reshape(-1).tolist()
+    SHARED_WRITES[name](torch, packed)
+    wanted = memory.tolist()
+    for at, old, new in zip(positions(view), before, packed.reshape(-1).tolist(), strict=True):
+        if name not in CHOSEN or old != new:
+            wanted[at] = new
+    return wanted

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,98 @@ def test_writes_into_expanded_memory_are_refused() -> None:
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         x.expand(2, 3).add_(1)
     assert x.expand(2, 3).sum(0).tolist() == [0.0, 2.0, 4.0]
+
+
+def switches() -> Iterator[None]:
+    """Fused or not, with every number of threads and both widths."""
+    for fused, threads, bits in itertools.product((True, False), (1, 2, 3, 7), (256, 512)):
+        with (
+            flambeau.debug.fuse(fused),
+            flambeau.debug.threads(threads),
+            flambeau.debug.vector_bits(bits),
+        ):
+            yield
+
+
+@pytest.mark.parametrize("name", [each for each in pairs.SHARED_WRITES if each != "random_"])
+def test_writes_through_views_that_overlap_themselves(name: str) -> None:
+    """The last element in row-major order wins, and what reads later reads memory."""
+    choice = random.Random(name)
+    for dtype in ("float32", "int16", "bfloat16", "bool", "complex64", "float64"):
+        if dtype in ("bool", "complex64") and name not in ("copy_", "fill_", "masked_fill_"):
+            continue
+        view = pairs.shared_view(choice, 64)
+        start = (torch.arange(64) % 7).to(getattr(torch, dtype))
+        expected = pairs.written_in_order(torch, name, start.clone(), view)
+        read = [expected[at] for at in pairs.positions(view)]
+        for _ in switches():
+            memory = start.clone()
+            seen = memory.as_strided(*view)
+            pairs.SHARED_WRITES[name](torch, seen)
+            later = seen.reshape(-1) * 1
+            assert later.tolist() == read, (name, dtype, view)
+            assert memory.tolist() == expected, (name, dtype, view)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_chains_of_writes_through_views_that_overlap_themselves(seed: int) -> None:
+    """Pending writes through several such views, and what is read between them."""
+
+    def outcome() -> list[list[float]]:
+        choice = random.Random(seed)
+        memory = (torch.arange(512) % 7).float()
+        results = [memory]
+        for _ in range(12):
+            seen = memory.as_strided(*pairs.shared_view(choice, 512))
+            pairs.SHARED_WRITES[choice.choice(list(pairs.SHARED_WRITES))](torch, seen)
+            results += [seen + 1, (seen * seen).sum(-1)]
+            memory.remainder_(64)
+        return [each.reshape(-1).tolist() for each in results]
+
+    expected = outcome()
+    for _ in switches():
+        assert outcome() == expected
+
+
+def test_many_threads_write_through_a_view_that_overlaps_itself() -> None:
+    def squared() -> Any:
+        seen = torch.zeros(4096).fill_(2).as_strided((4030, 3), (1, 1))
+        return seen.mul_(seen).sum()
+
+    for threads in (2, 7):
+        with flambeau.debug.threads(threads):
+            assert {squared().item() for _ in range(300)} == {4.0 * 3 * 4030}
+
+
+def test_windows_filled_by_index() -> None:
+    """What is not selected is not written back over what is."""
+    for _ in switches():
+        x = torch.arange(10.0).reshape(2, 5)
+        windows = x.unfold(1, 2, 1)
+        windows.index_fill_(2, torch.tensor([0]), 2.0)
+        assert (windows + 1).tolist() == [[[3.0, 3.0]] * 3 + [[3.0, last]] for last in (5.0, 10.0)]
+
+
+def test_a_nan_or_zero_that_is_left_alone() -> None:
+    """A zero of the other sign is another number, a NaN is the same as any."""
+    nan = float("nan")
+    for _ in switches():
+        x = torch.tensor([nan, 0.0, nan, 2.0])
+        x.unfold(0, 2, 1).masked_fill_(torch.tensor([[True, False]] * 2 + [[False, False]]), nan)
+        assert str(x.tolist()) == "[nan, nan, nan, 2.0]"
+        x = torch.tensor([0.0, 0.0, 1.0])
+        x.unfold(0, 2, 1).masked_fill_(torch.tensor([[False, True], [False, False]]), -0.0)
+        assert str(x.tolist()) == "[0.0, -0.0, 1.0]"
+
+
+def test_gradients_of_writes_through_views_that_overlap_themselves() -> None:
+    for _ in switches():
+        x = torch.arange(6.0, requires_grad=True)
+        whole = x * 1
+        seen = whole.unfold(0, 2, 1)
+        seen.masked_fill_(torch.tensor([True, False]), 0.0)
+        (whole * whole).sum().backward()
+        assert x.grad.tolist() == [0.0] * 5 + [10.0]
 
 
 def test_other_dtypes_of_one_memory() -> None:

@@ -211,6 +211,7 @@ class MaskedFill(Operator):
     """input, but `value` where the mask is True."""
 
     inplace = True
+    writes_chosen = True
 
     def infer(self, input: Tensor, mask: Tensor, value: Operand) -> Inferred:
         if mask.dtype is not dtypes.bool_:

@@ -44,6 +44,7 @@ class Scattering(Operator):
     """input with elements of src written (or added) at index along dim."""
 
     inplace = True
+    writes_chosen = True
     kernel = "scatter.put"
 
     def checked(self, input: Layout, dim: int, index: Layout, src: Any) -> Inferred:
@@ -157,6 +158,7 @@ class IndexWriting(Operator):
     """input with slices of source written (or added) at places `index` of a dim."""
 
     inplace = True
+    writes_chosen = True
     adds = False
 
     def checked(self, input: Layout, dim: int, index: Layout, source: Layout) -> Inferred:
@@ -279,6 +281,7 @@ class IndexFill(Operator):
     """input[index[i]] = value along dim."""
 
     inplace = True
+    writes_chosen = True
 
     def infer(self, input: Tensor, dim: int, index: Tensor, value: Operand) -> Inferred:
         if index.ndim > 1:
@@ -346,6 +349,7 @@ class IndexPut(Operator):
     """x[indices] = values, or += with accumulate; `dims` as in Index. values broadcast."""
 
     inplace = True
+    writes_chosen = True
 
     def infer(
         self,

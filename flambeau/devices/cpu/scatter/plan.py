@@ -59,9 +59,9 @@ def add_rows(reads: Sequence[Any], writes: Sequence[Any], skipped: int | None = 
     return _places(index, rows, target, 1, 1, "add", -1 if skipped is None else skipped)
 
 
-def put_rows(reads: Sequence[Any], writes: Sequence[Any]) -> NativePlan:
-    """target[index[i]] = rows[i]; the last of equal indices wins."""
-    return _places(reads[0], reads[1], writes[0], 1, 1, "put", -1)
+def put_rows(reads: Sequence[Any], writes: Sequence[Any], skipped: int = -1) -> NativePlan:
+    """target[index[i]] = rows[i]; the last of equal indices wins, `skipped` as in add_rows."""
+    return _places(reads[0], reads[1], writes[0], 1, 1, "put", skipped)
 
 
 def _widened(target: Any, n_added: int) -> tuple[NativeStep, _Wide, NativeStep, int] | None:

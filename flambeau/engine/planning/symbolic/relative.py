@@ -1,7 +1,7 @@
 """Signatures and segments without their sizes: what two of them share when only sizes differ.
 
 Keeps     sizes 0 and 1 and strides 0 and 1 are part of the form, all others are not; everything
-          else a lowering may look at is, value and type.
+          else a lowering may look at is, value and type, and whether elements may overlap.
 Touches   base (config, layout), plan, sizes, signature.
 Not here  what is kept for a form (template.py)."""
 
@@ -30,16 +30,15 @@ class Form:
 class SizedLayout:
     """A layout whose sizes and strides may be Sizes: as much of it as lowering reads."""
 
-    __slots__ = ("dtype", "is_conj", "itemsize", "ndim", "shape", "strides")
+    __slots__ = ("dtype", "is_conj", "itemsize", "may_overlap", "ndim", "shape", "strides")
 
-    def __init__(
-        self, shape: tuple[Any, ...], strides: tuple[Any, ...], element: dtype, is_conj: bool
-    ) -> None:
+    def __init__(self, shape: tuple[Any, ...], strides: tuple[Any, ...], meant: Layout) -> None:
         self.shape = shape
         self.strides = strides
-        self.dtype = element
-        self.is_conj = is_conj
-        self.itemsize = element.itemsize
+        self.dtype = meant.dtype
+        self.is_conj = meant.is_conj
+        self.may_overlap = meant.may_overlap
+        self.itemsize = meant.itemsize
         self.ndim = len(shape)
 
 
@@ -121,7 +120,7 @@ def _new_layout_form(layout: Layout) -> tuple[tuple[Any, ...], list[int]]:
         return (layout.dtype, shape, None, layout.is_conj), sizes
     sizes += [stride for stride in layout.strides if stride not in (0, 1)]
     strides = tuple([s if s in (0, 1) else -1 for s in layout.strides])
-    return (layout.dtype, shape, strides, layout.is_conj), sizes
+    return (layout.dtype, shape, strides, layout.is_conj, layout.may_overlap), sizes
 
 
 def _free_form(value: Any, sizes: list[int]) -> Any:
@@ -180,9 +179,9 @@ def sized(signature: Signature, tape: Tape) -> Signature:
 def _sized_layout(layout: Layout, tape: Tape) -> SizedLayout:
     shape = [size if size < 2 else tape.input(size, 2) for size in layout.shape]
     if _is_packed(layout):
-        return SizedLayout(tuple(shape), (), layout.dtype, layout.is_conj)
+        return SizedLayout(tuple(shape), (), layout)
     strides = [s if s in (0, 1) else tape.input(s) for s in layout.strides]
-    return SizedLayout(tuple(shape), tuple(strides), layout.dtype, layout.is_conj)
+    return SizedLayout(tuple(shape), tuple(strides), layout)
 
 
 def complete(signature: Signature) -> None:

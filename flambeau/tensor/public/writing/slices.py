@@ -6,11 +6,13 @@ Not here  writing by index along a dim (scattering.py), x[...] = y (indexing).""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from flambeau.base import dtypes
 from flambeau.base.errors import helped
 from flambeau.tensor import functions as t
-from flambeau.tensor.public.forms import index_put
+from flambeau.tensor.public.forms import index_put, index_put_
 from flambeau.tensor.public.queries import broadcast_tensors
 from flambeau.tensor.tensor import Tensor
 
@@ -111,7 +113,16 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """masked_scatter in place."""
-    return self.copy_(masked_scatter(self, mask, source))
+    return _put_back(self, masked_scatter(self, mask, source), lambda: mask.expand(self.shape))
+
+
+def _put_back(self: Tensor, made: Tensor, chosen: Callable[[], Tensor]) -> Tensor:
+    """`made` into `self`, which it equals but where `chosen` is True. Where elements share memory
+    the others are not written: they would undo what those do."""
+    if not self._layout.may_overlap:
+        return self.copy_(made)
+    mask = chosen()
+    return index_put_(self, (mask,), made[mask])
 
 
 def _kind(tensor: Tensor) -> str:
@@ -129,7 +140,14 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """put in place."""
-    return self.copy_(put(self, index, source, accumulate))
+
+    def chosen() -> Tensor:
+        nowhere = t.zeros((self.numel(),), dtype=dtypes.bool_)
+        return index_put(nowhere, (index.reshape(-1),), t.ones((), dtype=dtypes.bool_)).reshape(
+            self.shape
+        )
+
+    return _put_back(self, put(self, index, source, accumulate), chosen)
 
 
 # Parts under other names -----------------------------------------------------------------
