@@ -129,6 +129,23 @@ def test_writes_into_expanded_memory_are_refused() -> None:
     assert x.expand(2, 3).sum(0).tolist() == [0.0, 2.0, 4.0]
 
 
+@pytest.mark.parametrize("strides", [(1, 2), (1, 3), (7, 1), (1, 19)])
+def test_sums_over_first_dims_into_turned_memory(strides: tuple[int, int]) -> None:
+    """The rows that are written do not lie one behind the other as those that are read do."""
+    parts = torch.arange(24.0).reshape(4, 2, 3)
+    for write in (
+        lambda target: torch.sum(parts, 0, out=target),
+        lambda target: torch.amax(parts + 24, 0, out=target),
+        lambda target: target.copy_(parts.sum(0)),
+        lambda target: target.sub_(parts.mean(0) * -4),
+    ):
+        target = torch.zeros(40).as_strided((2, 3), strides)
+        expected = torch.zeros(2, 3)
+        write(target)
+        write(expected)
+        assert target.tolist() == expected.tolist() != [[0.0] * 3] * 2
+
+
 def switches() -> Iterator[None]:
     """Fused or not, with every number of threads and both widths."""
     for fused, threads, bits in itertools.product((True, False), (1, 2, 3, 7), (256, 512)):

@@ -74,7 +74,7 @@ class Joining:
 
     def _check_limits(self, is_element: bool) -> str:
         group, loop = self.group, self.bound.loop
-        if is_element and loop.reduction is None and not self._fits_inner(self.write):
+        if loop.reduction is None and not self._fits_inner(self.write):
             return "inner dimensions do not collapse"
         if self.phase and is_element:
             if group.inner_size() > LONG_ROW and group.n_rows() < FEW_ROWS:
