@@ -6,6 +6,7 @@ Not here  numbers only (counting.py)."""
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any, Self
 
@@ -25,7 +26,9 @@ class SegmentReport:
         self.sites = [record[2] for record in records]
         kernels, refusals = plan.explained()
         self.kernels = [(name, sorted(numbers), units) for name, numbers, units in kernels]
-        self.kernel_milliseconds = [1e3 * each for each in seconds]
+        # A run that had begun before the block is not timed kernel by kernel.
+        known = seconds or [math.nan] * len(self.kernels)
+        self.kernel_milliseconds = [1e3 * each for each in known]
         self.refusals = list(refusals)
         self.n_statements = plan.statements
         self.arena_bytes = plan.arena_bytes

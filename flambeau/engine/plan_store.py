@@ -16,6 +16,7 @@ import sys
 from array import array
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
@@ -102,11 +103,12 @@ def loaded_like(facts: SegmentFacts) -> list[SegmentFacts]:
     operators = [key[0].operator for key in facts.keys]
     found = [
         each
-        for each in _LOADED
+        for each in tuple(_LOADED)  # a signal handler may add to it
         if len(each.keys) == len(operators) and [key[0].operator for key in each.keys] == operators
     ]
     for each in found:
-        _LOADED.remove(each)
+        with suppress(ValueError):  # nor is it sure that one is still there
+            _LOADED.remove(each)
     return found
 
 

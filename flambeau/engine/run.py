@@ -147,7 +147,8 @@ def flush(segment: Segment, reason: str) -> None:
             running.finish()
             if segment.run is running:
                 segment.run = None
-                QUICK.learn(segment, running)
+                if not running.is_resumed:
+                    QUICK.learn(segment, running)
         _let_go(segment)
 
 
@@ -234,8 +235,11 @@ class _Run:
         self.count = count
         self.records: list[Record] = segment.records[first:count]
         self.entered = 0
+        self.is_resumed = False
         self.step = 0  # where kernels are timed: the next one
         self.is_committed = False
+        # None until the first kernel: a run goes on as it began, for its state means nothing else.
+        self.is_timed: bool | None = None
         self.seconds: list[float] = []  # of each kernel, where they are timed
 
     @classmethod
@@ -245,6 +249,7 @@ class _Run:
         count, plan, blocks, addresses, numbers, state = left
         made = cls.__new__(cls)
         made._begin(segment, reason, 0, count)
+        made.is_resumed, made.is_timed = True, False
         made.plan = plan
         stored = [segment.fresh[number] for number in plan.stored_numbers]
         made.blocks = list(zip(stored, blocks, strict=False))
@@ -306,9 +311,11 @@ class _Run:
         self.entered += 1
         is_alone = self.entered == 1
         plan = self.plan
+        if self.is_timed is None:
+            self.is_timed = TIMED[0]
         if plan.n_kernels and not self.is_committed:
             try:
-                if TIMED[0] or self.step:
+                if self.is_timed:
                     self._run_timed()
                 else:
                     runner.run(
@@ -415,7 +422,8 @@ def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
                 # It came back: now fusing pays.
                 came_back = True
                 wanted = plan.stored
-                variants.plans.remove(plan)
+                # A signal handler may have taken it out meanwhile.
+                variants.plans = [each for each in variants.plans if each is not plan]
                 break
         if len(variants.plans) >= MAX_VARIANTS:
             for plan in variants.plans:

@@ -69,13 +69,15 @@ class KnownPlans:
             return
         if plan.runs < LEARN_AFTER or not plan.n_kernels or segment.last_uses is not None:
             return
-        from flambeau.devices.cpu import runner
+        from flambeau.devices.cpu import runner, team
 
         threads = runner.threads_wanted()
         known = id(plan), threads
         if known in self._places or running.first or running.count != len(segment.records):
             return
-        self._start(runner)
+        self._start(runner, team)
+        # The run may have been one of fewer threads: native code asks for no worker's scratch.
+        team.ensure_scratch(plan.program[2], threads)
         made = _Words(running, segment, threads)
         if self._n_words + made.n_words > MAX_WORDS:
             self.forget()
@@ -98,11 +100,11 @@ class KnownPlans:
         self._places[known] = place
         self._n_words += made.n_words
 
-    def _start(self, runner: Any) -> None:
+    def _start(self, runner: Any, team: Any) -> None:
         """Tell native code of the runner, which comes with the first plan."""
         table = self._library.table
         if not table[TABLE["runner"] // 8]:
-            from flambeau.devices.cpu import features, team
+            from flambeau.devices.cpu import features
 
             table[TABLE["team"] // 8] = team.ADDRESS.buffer_info()[0]
             table[TABLE["cores"] // 8] = features.usable_cores()

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import math
 import signal
 import sys
 import threading
@@ -186,6 +187,65 @@ def test_a_signal_between_slices_loses_nothing(short_slices):
             signal.signal(signal.SIGALRM, before)
         assert doubled.tolist() == [2.0 * (6 + number)] * 3
         assert product.shape == (60, 60)
+
+
+def test_a_run_begun_before_is_explained_without_beginning_anew(short_slices, monkeypatch):
+    """Kernels timed one by one would write twice what was written in place."""
+    x = torch.randn(50, 50)
+    total = torch.zeros(50, 50)
+
+    def step():
+        y = x @ x
+        total.add_(1)
+        return (y @ x).sum(), total.sum()
+
+    often(step)
+    short_slices()
+    resumed = run.runner.shared_state
+    for number in range(3):
+        left = []
+
+        def strike(state, left=left):
+            if not left:
+                left.append(state)
+                raise KeyboardInterrupt
+            return resumed(state)
+
+        monkeypatch.setattr(run.runner, "shared_state", strike)
+        product, times = step()
+        with pytest.raises(KeyboardInterrupt):
+            product.item()
+        with explain() as seen:
+            assert times.item() == 2500.0 * (6 + number)
+        assert left
+        assert all(math.isnan(each) for each in seen.segments[0].kernel_milliseconds)
+        assert "nan ms" in str(seen)
+
+
+def test_threads_change_in_the_middle_of_a_run(quick, short_slices, monkeypatch):
+    """What native code began is not learnt anew under another number of threads."""
+    x = torch.randn(50, 50)
+
+    def step():
+        return (x @ x @ x).sum()
+
+    expected = often(step).item()
+    short_slices()
+    resumed = run.runner.shared_state
+
+    def other_threads(state):
+        torch.set_num_threads(3 - torch.get_num_threads())
+        return resumed(state)
+
+    monkeypatch.setattr(run.runner, "shared_state", other_threads)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        often(step)
+        for _ in range(4):
+            assert step().item() == expected
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_memory_that_cannot_be_had(monkeypatch, quick):
