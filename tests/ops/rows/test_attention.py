@@ -155,6 +155,9 @@ def test_corners() -> None:
     assert attention(q[:, :0], k, v).shape == (2, 0, 5)
     assert attention(q, k[:, :0], v[:, :0]).tolist() == [[[0.0] * 5] * 4] * 2
     assert attention(q[:0], k[:0], v[:0]).shape == (0, 4, 5)
+    none = torch.full((2, 4, 3), 9.0).double().requires_grad_()
+    attention(none, k[:, :0], v[:, :0]).sum().backward()
+    assert not none.grad.any().item()
     nothing = attention(q, k, v, torch.zeros(4, 6, dtype=torch.bool))
     grads = torch.autograd.grad(nothing.sum(), (q, k, v))
     assert all(not each.any().item() for each in (nothing, *grads))
