@@ -138,19 +138,6 @@ def can_cast(source: dtype, target: dtype) -> bool:
     return source.category <= target.category
 
 
-def check_cast(source: dtype, target: dtype) -> None:
-    """Raise torch's error where a result may not be written to a target of dtype `target`."""
-    if source.category > target.category:
-        raise RuntimeError(
-            helped(
-                f"result type {SCALAR_TYPE_NAMES[source.name]} can't be cast to the desired "
-                f"output type {SCALAR_TYPE_NAMES[target.name]}",
-                given=f"a result of {source} for a tensor of {target}",
-                fix=f"use the form that returns a new tensor, or tensor.to({source}) first",
-            )
-        )
-
-
 def scalar_dtype(kind: type) -> dtype:
     """Dtype of a Python number that stands alone."""
     if kind is float:

@@ -211,15 +211,6 @@ class Nest:
         """No phase reduces, so rows may be cut into blocks."""
         return not any(isinstance(s, Reduce) for phase in self.phases for s in phase.loop)
 
-    def n_strides(self, access: Access, is_row_store: bool) -> int:
-        """Words of strides that follow the access's pointer, gather words not counted."""
-        count = self.n_outer
-        if is_row_store and self.kind in ("blocks", "column_blocks"):
-            count += 1
-        if self.kind in ("columns", "column_blocks") and not access.row_level:
-            count += 1
-        return count + (access.inner == "strided")
-
     def scratch_bytes(self, inner_size: int) -> int:
         """Bytes of scratch a kernel call needs: every row has room for one step past its end."""
         return sum(((inner_size + LANES) * of.itemsize + 63) & -64 for of in self.scratch)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from flambeau.base.devices import META
 from flambeau.base.errors import helped, present
 from flambeau.base.layout import Layout, contiguous
-from flambeau.base.promotion import SCALAR_TYPE_NAMES
+from flambeau.base.promotion import SCALAR_TYPE_NAMES, can_cast
 from flambeau.engine import callsite, external, stream
 from flambeau.engine.signature import Signature, number_formats
 from flambeau.gradients.recording import record as gradient_record
@@ -125,7 +125,7 @@ _JOINS: Final = frozenset(("cat", "hstack", "stack", "vstack"))
 
 def check_castable(result: Layout, target: Layout, name: str = "") -> None:
     """Refuse results of a higher category than the target's."""
-    if result.dtype.category > target.dtype.category and name not in ("cumprod", "cumsum"):
+    if not can_cast(result.dtype, target.dtype) and name not in ("cumprod", "cumsum"):
         given, wanted = (SCALAR_TYPE_NAMES[each.dtype.name] for each in (result, target))
         if name in _JOINS:
             raise TypeError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -287,10 +286,7 @@ def test_kernels_do_not_depend_on_sizes():
     assert kernels(600, 512, 700) == kernels(1200, 1024, 2000)
     strides = (0, 400, 4), (0, 400, 4), (0, 400, 4)
     first = plan_product(FLOAT, 1, 100, 100, 100, *strides, 256, 2)
-    start = time.perf_counter()
-    for _ in range(100):
-        assert plan_product(FLOAT, 1, 100, 100, 100, *strides, 256, 2) is first
-    assert (time.perf_counter() - start) / 100 < 200e-6  # a look-up, on the busiest machine
+    assert plan_product(FLOAT, 1, 100, 100, 100, *strides, 256, 2) is first
 
 
 def test_large_packed_operands_are_cut(monkeypatch, rng):
