@@ -62,7 +62,8 @@ if TYPE_CHECKING:
 SWITCH: Final = "FLAMBEAU_NATIVE_RECORDER"
 _LATE: Final = "recorded while another thread flushed"
 _WORD: Final = (1 << 64) - 1
-_FOLDERS: Final = ("tensor/native",)
+# Folders that decide what the texts are: a flush fills the state of a run.
+_FOLDERS: Final = ("tensor/native", "devices/cpu/runner", "devices/cpu/team")
 _KINDS: Final = (
     "unary",
     "binary",

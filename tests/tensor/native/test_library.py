@@ -1,9 +1,14 @@
 """The native recorder comes at once where it is on disk, else when it pays; imports stay light."""
 
+import ast
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tree_support import parsed
+
+from flambeau.tensor.native import library
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
@@ -67,3 +72,24 @@ print(torch.eye(1).tolist() == [[1.0]], torch.relu is not held[-1])
 def test_names_written_by_hand_stay_when_it_comes(tmp_path):
     """What an operator's rule had asked for is not taken out of the file it is written in."""
     assert run(WRITTEN, FLAMBEAU_CACHE_DIR=str(tmp_path / "cache")) == ["True"] * 4
+
+
+def test_the_key_of_a_text_covers_what_the_text_is_made_of():
+    """Kept objects whose sources are not asked for would outlive a change of what they share."""
+    package = ROOT / "flambeau"
+    folders = [package / each for each in library._FOLDERS]
+    pending = [package / "tensor/native/text/texts.py"]
+    seen = set()
+    while pending:
+        file = pending.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        assert any(file.is_relative_to(folder) for folder in folders), file
+        # Of what fills the words a text takes numbers of its own alone.
+        for node in parsed(file).body if file.name != "ways.py" else ():
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("flambeau."):
+                module = ROOT / node.module.replace(".", "/")
+                inner = [module / f"{each.name}.py" for each in node.names]
+                pending += [each for each in (module.with_suffix(".py"), *inner) if each.exists()]
+    assert package / "devices/cpu/runner/text.py" in seen
