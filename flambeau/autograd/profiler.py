@@ -119,11 +119,13 @@ class Recording:
     def _observe(self, reason: str, plan: Any, records: list[Any], seconds: list[float]) -> None:
         thread = threading.get_ident()
         here = self._innermost(thread)
+        kernels = plan.explained()[0]
+        seconds = seconds or [0.0] * len(kernels)  # a run that had begun before is not timed
         here.elsewhere += sum(seconds)
         events = [self._event(record, here, thread) for record in records]
         start = self._since(time.perf_counter()) - sum(seconds) * 1e6
         first_start = start
-        for (name, numbers, _), spent in zip(plan.explained()[0], seconds, strict=True):
+        for (name, numbers, _), spent in zip(kernels, seconds, strict=True):
             length = spent * 1e6
             fused = sorted(set(numbers))
             for place, number in enumerate(fused):
