@@ -12,10 +12,10 @@ from typing import Any
 from flambeau.base.missing import missing_name
 
 _FILES = {
-    "Adadelta": "adadelta", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adamw",
-    "Adamax": "adamax", "ASGD": "asgd", "LBFGS": "lbfgs", "NAdam": "nadam",
-    "Optimizer": "optimizer", "RAdam": "radam", "RMSprop": "rmsprop", "Rprop": "rprop",
-    "SGD": "sgd",
+    "Adadelta": "adadelta", "Adafactor": "adafactor", "Adagrad": "adagrad", "Adam": "adam",
+    "AdamW": "adamw", "Adamax": "adamax", "ASGD": "asgd", "LBFGS": "lbfgs", "Muon": "muon",
+    "NAdam": "nadam", "Optimizer": "optimizer", "RAdam": "radam", "RMSprop": "rmsprop",
+    "Rprop": "rprop", "SGD": "sgd",
 }  # fmt: skip
 _MODULES = (*sorted(set(_FILES.values())), "lr_scheduler", "swa_utils")
 

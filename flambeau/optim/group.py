@@ -28,6 +28,20 @@ def check_rate(lr: Any) -> None:
         raise ValueError(f"Invalid learning rate: {lr}")
 
 
+def check_one_rate(lr: Any) -> None:
+    """The same in the words of torch's newer optimizers."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
+
+
+def check_decay(name: str, value: float) -> None:
+    """Refuse a setting below zero, in the words of torch's newer optimizers."""
+    if not value >= 0.0:
+        raise ValueError(f"{name} should be >= 0 but is: {value}")
+
+
 def check_betas(betas: Any) -> None:
     """Refuse betas outside [0, 1)."""
     for index in (0, 1):

@@ -26,6 +26,10 @@ def parameter(values=(1.0, 2.0)):
         (lambda w: optim.Adam([w], betas=(1.0, 0.9)), ValueError, "Invalid beta parameter at inde"),
         (lambda w: optim.Adam([w], eps=-1), ValueError, "Invalid epsilon value: -1"),
         (lambda w: optim.SGD([{"params": {w}}]), TypeError, "optimizer parameters need to be"),
+        (lambda w: optim.Adafactor([w], d=0.5), ValueError, "Clipping threshold d should be >= 1"),
+        (lambda w: optim.Adafactor([w], lr=-1), ValueError, "Learning rate should be >= 0 but is"),
+        (lambda w: optim.Muon([w]), ValueError, "Muon only supports 2D parameters whereas we fou"),
+        (lambda w: optim.Muon([w], momentum=-1), ValueError, "momentum should be >= 0 but is: -1"),
         (lambda w: optim.SGD([w], nesterov=True), ValueError, "Nesterov momentum requires a mom"),
         (
             lambda w: optim.SGD([{"params": [w]}, {"params": [w]}], 1),
@@ -206,3 +210,14 @@ def test_a_complex_parameter_moves_as_its_parts_do(name, settings):
     moved = torch.view_as_real(whole.detach())
     assert torch.equal(moved, parts.detach())
     assert not torch.equal(moved, torch.view_as_real(start))
+
+
+def test_adafactor_reads_sizes_once_a_group():
+    matrices = [torch.ones(3, 4, requires_grad=True) for _ in range(5)]
+    for each in matrices:
+        each.grad = torch.ones(3, 4)
+    chosen = optim.Adafactor(matrices)
+    chosen.step()
+    with torch.debug.counts() as seen:
+        chosen.step()
+    assert seen.segments_flushed <= 3

@@ -19,11 +19,15 @@ WANTED = json.loads((RECORDED / "training.json").read_text(encoding="utf-8"))
 def test_twenty_steps_lose_as_torch_loses(text):
     wanted, given = WANTED[text], Training(torch).trained(text)
     assert given["repr"] == wanted["repr"]
-    assert given["losses"] == pytest.approx(wanted["losses"], rel=1e-9)
+    # Muon works in bfloat16: one sum near the middle of two numbers is rounded the other way.
+    within = 1e-6 if "Muon" in text else 1e-9
+    assert given["losses"] == pytest.approx(wanted["losses"], rel=within)
     names = [[name, kind] for name, kind, _ in wanted["state"]]
     assert [[name, kind] for name, kind, _ in given["state"]] == names
     sums = [total for _, _, total in wanted["state"]]
-    assert [total for _, _, total in given["state"]] == pytest.approx(sums, rel=1e-8, abs=1e-12)
+    assert [total for _, _, total in given["state"]] == pytest.approx(
+        sums, rel=10 * within, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("text", SCHEDULES)

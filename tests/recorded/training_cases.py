@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+_MATRICES = "[each for each in p if each.ndim == 2]"
 OPTIMIZERS = (
     "optim.SGD(p, 0.1)",
     "optim.SGD(p, 0.1, momentum=0.9, dampening=0.1, weight_decay=0.01)",
@@ -24,6 +25,10 @@ OPTIMIZERS = (
     "optim.RMSprop(p, momentum=0.5, centered=True, weight_decay=0.1)",
     "optim.Adagrad(p, lr_decay=0.1, initial_accumulator_value=0.1)",
     "optim.Adadelta(p)",
+    "optim.Adafactor(p, weight_decay=0.1)",
+    "optim.Adafactor(p, 0.1, beta2_decay=-0.6, eps=(1e-4, 1e-2), d=2.0, maximize=True)",
+    f"optim.Muon({_MATRICES}, 0.1)",
+    f"optim.Muon({_MATRICES}, nesterov=False, ns_steps=3, adjust_lr_fn='match_rms_adamw')",
     "optim.Adamax(p, weight_decay=0.1)",
     "optim.NAdam(p, weight_decay=0.1, decoupled_weight_decay=True)",
     "optim.NAdam(p)",
