@@ -40,6 +40,7 @@ TEST_ONLY = {"codegen/exact_reader/functions.py": "mpmath"}
 # file -> package of an extra that it imports at first use, and names where it is not installed
 EXTRAS = {
     "linalg/lapack.py": "scipy_openblas32",
+    "utils/tensorboard/embedding.py": "tensorboard",
     "utils/tensorboard/summary.py": "tensorboard",
     "utils/tensorboard/writer.py": "tensorboard",
 }

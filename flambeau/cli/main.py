@@ -29,7 +29,8 @@ def parser() -> argparse.ArgumentParser:
         "-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for python -m"
     )
     run.add_argument("script", metavar="SCRIPT")
-    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
+    rest = run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
+    rest.required = False  # argparse asks for at least none of them
     commands.add_parser("doctor", help="print versions, the machine, and a result it computed")
     return top
 

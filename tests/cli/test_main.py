@@ -22,3 +22,10 @@ def test_no_command_is_an_error(capsys):
         main.main([])
     assert stopped.value.code == 2
     assert "COMMAND" in capsys.readouterr().err
+
+
+def test_only_the_script_is_required(capsys):
+    with pytest.raises(SystemExit):
+        main.main(["run"])
+    assert capsys.readouterr().err.endswith("the following arguments are required: SCRIPT\n")
+    assert main.parser().parse_args(["run", "script.py"]).arguments == []

@@ -410,14 +410,14 @@ class Linear(Operator):
         return contiguous(shape, input.dtype, shapes.common_device(given))
 
     def _check_matrices(self, input: Layout, weight: Layout, bias: Layout | None) -> None:
-        if input.shape[-1] != weight.shape[1]:
-            rows = prod(input.shape[:-1])
-            raise cannot_multiply(rows, input.shape[-1], weight.shape[1], weight.shape[0])
         if bias is not None and input.dtype is not weight.dtype:
             raise RuntimeError(
                 "mat1 and mat2 must have the same dtype, but got "
                 f"{type_name(input)} and {type_name(weight)}"
             )
+        if input.shape[-1] != weight.shape[1]:
+            rows = prod(input.shape[:-1])
+            raise cannot_multiply(rows, input.shape[-1], weight.shape[1], weight.shape[0])
         check_dtypes(input, weight)
 
     def lower(self, b: Any, input: Any, weight: Any, bias: Any) -> Any:

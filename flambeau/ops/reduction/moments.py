@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import promotion, shapes
+from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import Inferred, Operator, operator
 from flambeau.ops.reduction.extremes import reduce_extreme
@@ -73,6 +74,15 @@ class Moment(Operator):
         if input.dtype.category < 2:
             name = self.name if self.returns else "std and var"
             raise RuntimeError(f"{name} only support floating point and complex dtypes")
+        if correction is not None and unbiased is not None:
+            raise TypeError(
+                helped(
+                    f"{self.name}() received an invalid combination of arguments - got "
+                    f"(correction={type(correction).__name__}, unbiased={type(unbiased).__name__})",
+                    expected="one of them: both say what the divisor lacks of the count",
+                    fix=f"{self.name}(..., correction={int(unbiased)}) is unbiased={unbiased}",
+                )
+            )
         if correction is None:
             correction = 0 if unbiased is False else 1
         dims = shapes.reduced_dims(input, dim)

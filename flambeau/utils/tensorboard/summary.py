@@ -76,6 +76,52 @@ def histogram(tag: str, values: Any, bins: Any, max_bins: int | None = None) -> 
     return kinds.Summary(value=[kinds.Summary.Value(tag=tag, histo=made)])
 
 
+def pr_curve(
+    tag: str, labels: Any, predictions: Any, n_thresholds: int = 127, weights: Any = None
+) -> Any:
+    """Counts of right and wrong answers, precision and recall, at evenly spaced thresholds."""
+    from tensorboard.compat.proto import tensor_pb2, tensor_shape_pb2
+    from tensorboard.plugins.pr_curve import plugin_data_pb2
+
+    n_thresholds = min(n_thresholds, 127)
+    table = _curve(array_of(labels), array_of(predictions), n_thresholds, weights)
+    shape = [tensor_shape_pb2.TensorShapeProto.Dim(size=size) for size in table.shape]
+    held = tensor_pb2.TensorProto(
+        dtype="DT_FLOAT",
+        float_val=table.reshape(-1).tolist(),
+        tensor_shape=tensor_shape_pb2.TensorShapeProto(dim=shape),
+    )
+    about = plugin_data_pb2.PrCurvePluginData(version=0, num_thresholds=n_thresholds)
+    kinds = messages()
+    metadata = kinds.SummaryMetadata(
+        plugin_data=kinds.SummaryMetadata.PluginData(
+            plugin_name="pr_curves", content=about.SerializeToString()
+        )
+    )
+    return kinds.Summary(value=[kinds.Summary.Value(tag=tag, metadata=metadata, tensor=held)])
+
+
+def _curve(labels: Any, predictions: Any, n_thresholds: int, weights: Any) -> Any:
+    """Rows: true and false positives, true and false negatives, precision, recall."""
+    import numpy as np
+
+    scale = 1.0 if weights is None else array_of(weights).reshape(-1)
+    truth = labels.astype(np.float64).reshape(-1)
+    # The last threshold that each prediction reaches.
+    reached = np.floor(predictions.reshape(-1) * (n_thresholds - 1)).astype(np.int64)
+    is_inside = (reached >= 0) & (reached < n_thresholds)
+
+    def at_least(counted: Any) -> Any:
+        counts = np.bincount(reached[is_inside], (counted * scale)[is_inside], n_thresholds)
+        return counts[::-1].cumsum()[::-1]
+
+    hits, alarms = at_least(truth), at_least(1.0 - truth)
+    misses, rejections = hits[0] - hits, alarms[0] - alarms
+    precision = hits / np.maximum(1e-7, hits + alarms)
+    recall = hits / np.maximum(1e-7, hits + misses)
+    return np.stack((hits, alarms, rejections, misses, precision, recall))
+
+
 def text(tag: str, content: str) -> Any:
     """A piece of Markdown."""
     from tensorboard.compat.proto.tensor_pb2 import TensorProto

@@ -2,7 +2,7 @@
 
 Keeps     the files are written by the package tensorboard; without it the constructor says so.
 Touches   the package tensorboard (its file writer).
-Not here  the messages (summary.py)."""
+Not here  the messages (summary.py), the projector's files (embedding.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from flambeau.base.errors import helped
-from flambeau.utils.tensorboard import summary
+from flambeau.utils.tensorboard import embedding, summary
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -69,7 +69,7 @@ class FileWriter:
 
 
 class SummaryWriter:
-    """Logs numbers, histograms, text and pictures under names and steps."""
+    """Logs numbers, histograms, curves, text, pictures and embeddings under names and steps."""
 
     def __init__(
         self, log_dir: Any = None, comment: str = "", purge_step: int | None = None,
@@ -85,6 +85,7 @@ class SummaryWriter:
         self.filename_suffix = filename_suffix
         self.file_writer: FileWriter | None = None
         self.all_writers: dict[str, FileWriter] | None = None
+        self._embeddings: list[Any] = []
         self.default_bins = summary.default_bins()
         self._get_file_writer()
 
@@ -174,6 +175,26 @@ class SummaryWriter:
         self.add_image(tag, drawn, global_step, walltime, dataformats="HWC")
         if close:
             sys.modules["matplotlib.pyplot"].close(figure)
+
+    def add_pr_curve(
+        self, tag: str, labels: Any, predictions: Any, global_step: int | None = None,
+        num_thresholds: int = 127, weights: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Log precision against recall: labels 0 or 1, predictions from 0 to 1."""
+        found = summary.pr_curve(tag, labels, predictions, num_thresholds, weights)
+        self._get_file_writer().add_summary(found, global_step, walltime)
+
+    def add_embedding(
+        self, mat: Any, metadata: Any = None, label_img: Any = None,
+        global_step: int | None = None, tag: str = "default", metadata_header: Any = None,
+    ) -> None:  # fmt: skip
+        """Log rows of numbers for the projector, with labels and pictures."""
+        folder = self._get_file_writer().get_logdir()
+        self._embeddings.append(
+            embedding.written(folder, mat, metadata, label_img, global_step or 0, tag,
+                              metadata_header)
+        )  # fmt: skip
+        embedding.listed(folder, self._embeddings)
 
     def add_graph(self, model: Any, input_to_model: Any = None, **named: Any) -> None:
         """Refused: there is no traced graph of a model to show."""

@@ -79,3 +79,13 @@ def test_products_never_promote():
         "expected m1 and m2 to have the same dtype, but got: float != double\n"
     )
     assert ".to(torch.float32)" in message
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (5,), (3, 2, 5)])
+def test_a_linear_with_a_bias_compares_dtypes_before_shapes(shape):
+    """As torch's addmm does; without a bias its mm looks at shapes first."""
+    weight, bias = contiguous((3, 4), dtypes.float64), contiguous((3,), dtypes.float64)
+    with pytest.raises(RuntimeError, match="mat1 and mat2 must have the same dtype, but got Float"):
+        REGISTRY["linear"].infer(floats(*shape), weight, bias)
+    with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        REGISTRY["linear"].infer(floats(*shape), weight)

@@ -43,3 +43,17 @@ def test_integers_are_refused():
     """torch's sentence."""
     with pytest.raises(RuntimeError, match="std and var only support floating point and complex"):
         torch.tensor([1, 2]).var()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.std(unbiased=True, correction=1),
+        lambda x: torch.var(x, unbiased=False, correction=1),
+        lambda x: torch.std_mean(x, 0, True, correction=0),
+        lambda x: x.var(True, correction=2),
+    ],
+)
+def test_the_divisor_is_said_in_one_way(call):
+    with pytest.raises(TypeError, match=r"received an invalid combination of arguments - got"):
+        call(torch.ones(3))

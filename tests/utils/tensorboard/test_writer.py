@@ -55,3 +55,42 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
             monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModuleNotFoundError, match="pip install tensorboard"):
         SummaryWriter(tmp_path)
+
+
+@needs_package
+def test_a_curve_counts_at_each_threshold(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_pr_curve(
+            "pr", torch.tensor([0, 1, 1]), torch.tensor([0.1, 0.8, 0.6]), 3, num_thresholds=5
+        )
+    (event,) = read(tmp_path).Tensors("pr")
+    assert event.step == 3
+    table = torch.tensor(list(event.tensor_proto.float_val)).reshape(6, 5)
+    assert table[:4].tolist() == [
+        [2, 2, 2, 1, 0],  # true positives
+        [1, 0, 0, 0, 0],  # false positives
+        [0, 1, 1, 1, 1],  # true negatives
+        [0, 0, 0, 1, 2],  # false negatives
+    ]
+    assert table[4].tolist() == pytest.approx([2 / 3, 1, 1, 1, 0])
+    assert table[5].tolist() == [1, 1, 1, 0.5, 0]
+
+
+@needs_package
+def test_embeddings_are_the_projectors_files(tmp_path):
+    rows = torch.tensor([[1.0, 2.5], [3.0, 4.0], [5.0, 6.0]])
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_embedding(rows, ["a", "b", "c"], torch.ones(3, 3, 4, 4), 2, "x/y")
+        writer.add_embedding(rows, [[1, 2]] * 3, metadata_header=["h", "i"])
+        with pytest.raises(AssertionError, match="#labels should equal with #data points"):
+            writer.add_embedding(rows, ["a"])
+        with pytest.raises(AssertionError, match="mat should be 2D"):
+            writer.add_embedding(rows[0])
+    first, second = tmp_path / "00002" / "x%2fy", tmp_path / "00000" / "default"
+    assert (first / "tensors.tsv").read_text() == "1.0\t2.5\n3.0\t4.0\n5.0\t6.0\n"
+    assert (first / "metadata.tsv").read_text() == "a\nb\nc\n"
+    assert (first / "sprite.png").read_bytes().startswith(b"\x89PNG")
+    assert (second / "metadata.tsv").read_text() == "h\ti\n" + "1\t2\n" * 3
+    listed = (tmp_path / "projector_config.pbtxt").read_text()
+    assert listed.count("embeddings {") == 2
+    assert 'image_path: "00002/x%2fy/sprite.png"' in listed
