@@ -148,7 +148,7 @@ class Pass:
                 ends_within = not targets.by_node.keys().isdisjoint(self.members)
                 self.members = needed | set(targets.by_node)
                 if not ends_within:
-                    order = [each for each in order if each in needed or each.extras is not None]
+                    order = [each for each in order if each in needed]
             passes.append(self)
             for leaf in [each for each in self.arrived if each.__class__ is AccumulateGrad]:
                 if leaf not in self.waiting:
@@ -184,6 +184,9 @@ class Pass:
         targets = self.targets
         runs = needed is None or node in needed
         captured = targets is not None and node in targets.by_node
+        if not runs and not captured:  # as in torch, not even its hooks run
+            self.arrived.pop(node, None)
+            return
         if node.extras is not None or captured:
             cotangent = self._through_hooks(node, captured, runs)
             if cotangent is not None:

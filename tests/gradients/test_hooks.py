@@ -83,6 +83,25 @@ def test_captured_gradients_go_through_hooks():
     assert found.tolist() == [10.0]
 
 
+def test_hooks_beside_the_way_to_the_inputs_do_not_run():
+    x, w, beside = leaf(1.0), leaf(2.0), leaf(3.0)
+    seen = []
+    on_the_way, off = x * 2.0, w * 3.0
+    on_the_way.register_hook(lambda grad: seen.append("on"))
+    off.register_hook(lambda grad: seen.append("off"))
+    kept = beside * 1.0
+    kept.retain_grad()
+    total = on_the_way * off * kept
+    torch.autograd.grad(total, x, retain_graph=True)
+    assert seen == ["on"]
+    assert kept.grad is None
+    torch.autograd.grad(total, (on_the_way, x), retain_graph=True)
+    assert seen == ["on", "on"]
+    total.backward(inputs=[beside])
+    assert seen == ["on", "on"]
+    assert kept.grad.item() == 12.0
+
+
 def test_errors():
     with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't"):
         torch.tensor([1.0]).register_hook(print)
