@@ -50,6 +50,8 @@ def batch_norm(
     _check_batch(input.shape)
     if input.dim() < 2:
         return _without_channels(input, running_mean, weight, bias)
+    if not input.numel():  # an empty batch says nothing of the averages
+        return _per_channel(input.clone(), weight, bias)
     output, mean, var, *_ = t.batch_norm_train(input, weight, bias, eps)
     for running, new in ((running_mean, mean), (running_var, var)):
         if running is not None:
