@@ -106,6 +106,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "adjoint", "conj", "isreal", "positive", "resolve_conj", "resolve_neg", "vdot",
     ),
     "flambeau.tensor.public.printing": ("get_printoptions", "printoptions", "set_printoptions"),
+    "flambeau.fft.short_time": ("istft", "stft"),
     "flambeau.random": (
         "Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed",
         "set_rng_state",

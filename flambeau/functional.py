@@ -1,12 +1,13 @@
 """torch.functional: functions of torch itself, by their older place.
 
 Keeps     only where things are: torch.functional.einsum is torch.einsum.
-Touches   tensor.public, linalg.
+Touches   tensor.public, linalg, fft.
 Not here  any logic, torch.nn.functional."""
 
 from __future__ import annotations
 
 from flambeau.base.missing import module_getattr
+from flambeau.fft.short_time import istft, stft
 from flambeau.linalg.top_level import chain_matmul, lu, norm
 from flambeau.tensor.public.composed import (
     atleast_1d,
@@ -23,8 +24,9 @@ from flambeau.tensor.public.statistics.spread import cdist, unravel_index
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
-    "broadcast_tensors", "cartesian_prod", "cdist", "chain_matmul", "einsum", "lu", "meshgrid",
-    "norm", "split", "tensordot", "unique", "unique_consecutive", "unravel_index",
+    "broadcast_tensors", "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu",
+    "meshgrid", "norm", "split", "stft", "tensordot", "unique", "unique_consecutive",
+    "unravel_index",
 ]  # fmt: skip
 
 __getattr__ = module_getattr(__name__)
