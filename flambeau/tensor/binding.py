@@ -195,7 +195,14 @@ class Binding:
             raise wrong_type(self, position, values)
         if kind is int:
             if value not in _INTEGERS:
-                raise RuntimeError("Overflow when unpacking long long")
+                raise OverflowError(
+                    helped(
+                        "int too big to convert",
+                        given=str(value),
+                        expected="64 bits with a sign",
+                        fix=f"float({value}), where a rounded number will do",
+                    )
+                )
             return value
         if kind is float or kind is bool or kind is complex:
             return value
