@@ -85,9 +85,11 @@ class explain:  # noqa: N801 - used as `with explain() as report:`
         return self
 
     def __exit__(self, *exception: object) -> None:
-        stream.current().synchronize("debug.explain()")
-        run.OBSERVERS.remove(self._observe)
-        run.TIMED[0] = self._was_timed
+        try:
+            stream.current().synchronize("debug.explain()")
+        finally:
+            run.OBSERVERS.remove(self._observe)
+            run.TIMED[0] = self._was_timed
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.segments)) or "nothing was flushed"

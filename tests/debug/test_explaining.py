@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 import flambeau as torch
 from flambeau.debug import explain
+from flambeau.engine import run
 
 
 def test_a_fused_chain() -> None:
@@ -36,3 +41,25 @@ def test_nothing_happened() -> None:
     with explain() as report:
         pass
     assert str(report) == "nothing was flushed"
+
+
+def test_a_block_that_ends_in_an_error_is_over() -> None:
+    """What waits is run at the end of the block; where that fails nothing goes on being timed."""
+    before = list(run.OBSERVERS)
+
+    def failing(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    kept = torch.ones(3)
+    try:
+        block = explain()
+        block.__enter__()
+        run.OBSERVERS.append(failing)
+        kept = kept * 2
+        with pytest.raises(ZeroDivisionError):
+            block.__exit__()
+    finally:
+        run.OBSERVERS.remove(failing)
+    assert before == run.OBSERVERS
+    assert run.TIMED == [False]
+    assert kept.tolist() == [2.0] * 3
