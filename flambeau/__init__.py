@@ -99,6 +99,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
     ),
     "flambeau.tensor.public.distinct": ("unique", "unique_consecutive"),
+    "flambeau.tensor.public.mantissas": ("frexp",),
     "flambeau.tensor.public.members": (
         "as_strided", "from_dlpack",
     ),

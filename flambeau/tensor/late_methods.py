@@ -50,6 +50,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
             "svd", "triangular_solve",
         )
     },
+    "tensor.public.mantissas": {"frexp": "frexp"},
     "fft.short_time": {"stft": "stft", "istft": "istft"},
     "sparse": {"to_sparse": "to_sparse"},
     "tensor.public.writing.scattering": {

@@ -10,6 +10,7 @@ import itertools
 from typing import Any
 
 from flambeau.base import dtypes, shapes
+from flambeau.base.errors import helped
 from flambeau.gradients.autocast import in_float32
 from flambeau.tensor import creation, functions
 from flambeau.tensor.inplace import stored, takes_out
@@ -367,9 +368,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each element repeated, one after the other."""
+    """Each element repeated, one after the other; `output_size` is checked against the result."""
     if repeats is None:
         counts = input.tolist()
+        _check_total(sum(counts), output_size)
         flat = [place for place, count in enumerate(counts) for _ in range(count)]
         return creation.tensor(flat, dtype=dtypes.int64)
     if dim is None:
@@ -379,6 +381,9 @@ def repeat_interleave(
     if isinstance(repeats, int):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
+        if output_size not in (None, size * repeats):
+            wrong = f"expected {size * repeats} but got {output_size}"
+            raise RuntimeError(f"repeat_interleave: Invalid output_size, {wrong}")
         shape = input._layout.shape
         apart = functions.unsqueeze(input, at + 1)
         apart = functions.expand(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
@@ -392,9 +397,17 @@ def repeat_interleave(
         raise RuntimeError("repeats must have the same size as input along dim")
     if any(each < 0 for each in counts):
         raise RuntimeError("repeats can not be negative")
+    _check_total(sum(counts), output_size)
     flat = [place for place, count in enumerate(counts) for _ in range(count)]
     other: Tensor = functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))
     return other
+
+
+def _check_total(total: int, output_size: int | None) -> None:
+    if output_size not in (None, total):
+        raise RuntimeError(
+            helped("allocated size does not match required size", expected=f"output_size={total}")
+        )
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
