@@ -48,6 +48,7 @@ def new_type(
     listed = (_Slot * (len(filled) + 1))(*[_Slot(*each) for each in filled.items()])
     spec = _Spec(name, n_bytes, 0, flags, listed)
     _KEPT.extend((described, listed, spec))
-    make = ctypes.pythonapi.PyType_FromSpec
+    # Not pythonapi's own: what is said of its arguments holds for whoever uses that.
+    make = ctypes.PyDLL(None).PyType_FromSpec
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
     return make(ctypes.addressof(spec))  # type: ignore[no-any-return]

@@ -216,9 +216,12 @@ class _Flush:
         now = w.call("PyList_Size", self.records)
         w.branch(w.new(f"icmp ne i64 {now}, {self.count}"), "late")
         w.local("i32 @let_go(ptr %segment)")
+        # One word for all: behind the lock another thread would take it for its own.
+        error_word = w.load("%table", TABLE["error"])
+        error = w.load(error_word, 0, "i64")
+        w.store("0", error_word, 0, "i64")
         _release(w)
         self._give_back_rest("rest")
-        error = w.load(w.load("%table", TABLE["error"]), 0, "i64")
         w.branch(w.new(f"icmp ne i64 {error}, 0"), "outside", "done")
         w.label("done")
         w.let_go()

@@ -119,7 +119,7 @@ def _interface() -> tuple[int, int, int]:
     capsule = getattr(numpy_core, "_ARRAY_API", None)
     if capsule is None:
         return _NONE, _NONE, _NONE
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer = ctypes.PyDLL(None).PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = (ctypes.c_uint64 * (_SET_BASE + 1)).from_address(pointer(capsule, None))
     kind, new, base = table[_ARRAY_TYPE], table[_NEW_ARRAY], table[_SET_BASE]
