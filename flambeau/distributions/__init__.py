@@ -16,6 +16,7 @@ from flambeau.base.missing import missing_name
 
 _FILES: dict[str, tuple[str, ...]] = {
     "continuous": ("Cauchy", "Gumbel", "Laplace", "StudentT", "Uniform"),
+    "continuous_bernoulli": ("ContinuousBernoulli",),
     "correlations": ("LKJCholesky",),
     "counts": ("Binomial", "Geometric", "NegativeBinomial", "Poisson"),
     "discrete": (
@@ -39,6 +40,7 @@ _FILES: dict[str, tuple[str, ...]] = {
         "PowerTransform", "SigmoidTransform", "SoftplusTransform", "TanhTransform",
     ),
     "transforms": ("ComposeTransform", "IndependentTransform", "Transform", "identity_transform"),
+    "von_mises": ("VonMises",),
     "vector_transforms": (
         "CatTransform", "CorrCholeskyTransform", "LowerCholeskyTransform",
         "PositiveDefiniteTransform", "ReshapeTransform", "SoftmaxTransform", "StackTransform",

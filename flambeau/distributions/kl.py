@@ -13,6 +13,7 @@ from functools import total_ordering
 from typing import Any
 
 from flambeau.distributions.continuous import Cauchy, Gumbel, Laplace, Uniform
+from flambeau.distributions.continuous_bernoulli import ContinuousBernoulli
 from flambeau.distributions.counts import Binomial, Geometric, Poisson
 from flambeau.distributions.discrete import Bernoulli, Categorical, OneHotCategorical
 from flambeau.distributions.distribution import Distribution, ExponentialFamily
@@ -157,6 +158,13 @@ def _one_hot(p: Any, q: Any) -> Tensor:
 def _cauchy(p: Any, q: Any) -> Tensor:
     one = ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log()
     return one - (4 * p.scale * q.scale).log()
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: Any, q: Any) -> Tensor:
+    scales = p._log_scale() - q._log_scale()
+    rest = t.log1p(-p.probs) - t.log1p(-q.probs)
+    return p.mean * (p.logits - q.logits) + scales + rest
 
 
 @register_kl(Dirichlet, Dirichlet)

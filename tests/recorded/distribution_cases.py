@@ -30,6 +30,10 @@ CASES = {
     "InverseGamma": ["t.tensor([2.5, 3.5]), t.tensor([2.5, 3.5])"],
     "FisherSnedecor": ["t.tensor([2.5, 3.5]), t.tensor([5.5, 6.5])"],
     "Bernoulli": ["t.tensor([0.5, 0.2])", "None, t.tensor([0.5, -2.0])", "0.3", "1.5", ""],
+    "ContinuousBernoulli": [
+        "t.tensor([0.5, 0.2, 0.4995, 0.9])", "None, t.tensor([0.5, -2.0, 0.001])", "0.3",
+        "t.tensor([0.4, 0.6]), None, (0.3, 0.7)", "1.5", "1.5, None, (0.4, 0.6), True", "",
+    ],
     "Categorical": [
         "t.tensor([[0.5, 0.2, 0.3], [1.0, 2.0, 3.0]])", "None, t.tensor([0.5, -2.0])",
         "t.tensor([-1.0, 2.0])", "t.tensor(1.0)",
@@ -51,6 +55,10 @@ CASES = {
     ],
     "LKJCholesky": ["3, 1.0", "4, t.tensor([0.5, 2.0])", "1", "2, -1.0"],
     "RelaxedBernoulli": ["t.tensor(0.7), t.tensor([0.5, 0.2])"],
+    "VonMises": [
+        "t.tensor([0.0, 1.0, -3.0]), t.tensor([1.0, 0.1, 30.0])", "0.5, 2.0",
+        "t.tensor(1.0), t.tensor(-1.0)",
+    ],
     "RelaxedOneHotCategorical": ["t.tensor(0.7), t.tensor([0.5, 0.2, 0.3])"],
 }  # fmt: skip
 ATTRIBUTES = (
