@@ -29,6 +29,7 @@ _FILES: dict[str, tuple[str, ...]] = {
     ),
     "half": ("HalfCauchy", "HalfNormal"),
     "kl": ("kl_divergence", "register_kl"),
+    "lowrank_multivariate_normal": ("LowRankMultivariateNormal",),
     "multivariate_normal": ("MultivariateNormal",),
     "normal": ("LogNormal", "LogisticNormal", "Normal"),
     "powers": ("Kumaraswamy", "Pareto", "Weibull"),

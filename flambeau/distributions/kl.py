@@ -19,6 +19,7 @@ from flambeau.distributions.discrete import Bernoulli, Categorical, OneHotCatego
 from flambeau.distributions.distribution import Distribution, ExponentialFamily
 from flambeau.distributions.gamma import Beta, Dirichlet, Exponential, Gamma
 from flambeau.distributions.half import HalfNormal
+from flambeau.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from flambeau.distributions.multivariate_normal import MultivariateNormal, squared_distance
 from flambeau.distributions.normal import Normal
 from flambeau.distributions.powers import Pareto
@@ -255,6 +256,22 @@ def _multivariate_normal(p: Any, q: Any) -> Tensor:
     two = solved.pow(2).sum((-2, -1))
     three = squared_distance(q._unbroadcasted_scale_tril, q.loc - p.loc)
     return one + 0.5 * (two + three - size)
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+def _low_rank_normal(p: Any, q: Any) -> Tensor:
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            "KL-divergence between two (Low Rank) Multivariate Normals with different event "
+            "shapes cannot be computed"
+        )
+    precision, away = q.precision_matrix, t.unsqueeze(q.loc - p.loc, -1)
+    trace = (precision * p.covariance_matrix).sum((-2, -1))
+    distance = t.matmul(away.mT, t.matmul(precision, away)).squeeze(-1).squeeze(-1)
+    determinants = q._half_log_determinant() - p._half_log_determinant()
+    return determinants + 0.5 * (trace + distance - p.event_shape[0])
 
 
 @register_kl(Normal, Normal)

@@ -19,7 +19,7 @@ from flambeau.tensor.public import queries
 __all__ = ["MultivariateNormal"]
 
 
-def _times_vector(matrix: Tensor, vector: Tensor) -> Tensor:
+def times_vector(matrix: Tensor, vector: Tensor) -> Tensor:
     """Products of batches of matrices and vectors."""
     return t.matmul(matrix, t.unsqueeze(vector, -1)).squeeze(-1)
 
@@ -143,7 +143,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         drawn = standard_normal(self._extended_shape(sample_shape), self.loc)
-        return self.loc + _times_vector(self._unbroadcasted_scale_tril, drawn)
+        return self.loc + times_vector(self._unbroadcasted_scale_tril, drawn)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -98,3 +98,16 @@ def test_transforms_that_can_be_equal_have_no_hash():
     assert torch.distributions.ExpTransform() == torch.distributions.ExpTransform()
     with pytest.raises(TypeError, match="unhashable type: 'ExpTransform'"):
         hash(torch.distributions.ExpTransform())
+
+
+def test_low_rank_and_full_covariances_diverge_as_two_full_ones_do():
+    d = torch.distributions
+    factor = torch.tensor([[1.0, 0.5], [0.0, 1.0], [0.3, 0.2]])
+    low = d.LowRankMultivariateNormal(torch.ones(3), factor, torch.tensor([1.0, 0.5, 2.0]))
+    full = d.MultivariateNormal(torch.ones(3), low.covariance_matrix)
+    other = d.MultivariateNormal(torch.zeros(3), torch.eye(3) * 2)
+    wanted = d.kl_divergence(full, other)
+    assert torch.allclose(d.kl_divergence(low, other), wanted, atol=1e-6)
+    assert torch.allclose(d.kl_divergence(other, low), d.kl_divergence(other, full), atol=1e-6)
+    assert torch.allclose(low.scale_tril, full.scale_tril, atol=1e-6)
+    assert torch.allclose(low.precision_matrix, full.precision_matrix, atol=1e-6)

@@ -53,6 +53,12 @@ CASES = {
         "t.zeros(2), None, t.tensor([[2.0, 0.5], [0.5, 1.0]])",
         "t.zeros(2), t.tensor([[1.0, 2.0], [2.0, 1.0]])",
     ],
+    "LowRankMultivariateNormal": [
+        "t.zeros(3), t.tensor([[1.0, 0.5], [0.0, 1.0], [0.3, 0.2]]), t.tensor([1.0, 0.5, 2.0])",
+        "t.tensor([[0.0, 1.0], [2.0, 3.0]]), t.tensor([[1.0], [0.5]]), t.tensor([1.0, 0.5])",
+        "t.zeros(3), t.ones(2, 1), t.ones(3)", "t.zeros(3), t.ones(3, 1), t.ones(2)",
+        "t.zeros(2), t.ones(2, 1), t.tensor([1.0, -1.0])",
+    ],
     "LKJCholesky": ["3, 1.0", "4, t.tensor([0.5, 2.0])", "1", "2, -1.0"],
     "RelaxedBernoulli": ["t.tensor(0.7), t.tensor([0.5, 0.2])"],
     "VonMises": [
