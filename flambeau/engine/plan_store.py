@@ -9,6 +9,7 @@ Not here  making plans (planning/), the plans of this process (run.py)."""
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import marshal
 import struct
@@ -75,7 +76,19 @@ def plan_for(facts: SegmentFacts, came_back: bool) -> tuple[Plan, bool]:
     """A plan of the segment, and whether it is new to this process rather than bound to sizes.
 
     came_back   the segment has a plan whose records are planned apart: it is planned as a whole
-    """
+
+    The collector waits meanwhile: what planning makes dies by itself or lives on with the plan,
+    and walking the heap for it took two fifths of a program whose sizes are always new."""
+    is_collecting = gc.isenabled()
+    try:
+        gc.disable()
+        return _found_or_made(facts, came_back)
+    finally:
+        if is_collecting:
+            gc.enable()
+
+
+def _found_or_made(facts: SegmentFacts, came_back: bool) -> tuple[Plan, bool]:
     key = None
     n_records = len(facts.keys)
     is_planned_soon = n_records < FEW_RECORDS and _PLANNING in sys.modules
