@@ -28,6 +28,17 @@ def _integer(name: str, allowed: tuple[int, ...] | None = None) -> int | None:
     return value
 
 
+def _threads() -> int | None:
+    """The switch; else what OpenMP's and MKL's variables say, as torch heeds them. A list is one
+    number for each level of nesting: the first counts. What is no number is theirs to refuse."""
+    count = _integer("FLAMBEAU_THREADS")
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        first = os.environ.get(name, "").split(",")[0].strip()
+        if count is None and first.isdecimal() and int(first) > 0:
+            count = int(first)
+    return count
+
+
 class Config:
     """Values of the switches, read where they matter, set by flambeau.debug's contexts."""
 
@@ -42,7 +53,7 @@ class Config:
         # True: a segment is fused the first time it is seen, however small.
         self.fuse_new: bool = os.environ.get("FLAMBEAU_FUSE_NEW", "0") == "1"
         # None: as many as the CPU affinity and the quota allow.
-        self.threads: int | None = _integer("FLAMBEAU_THREADS")
+        self.threads: int | None = _threads()
         # None: 512 where the CPU has AVX-512, else 256.
         self.vector_bits: int | None = _integer("FLAMBEAU_VECTOR_BITS", (256, 512))
         # Where compiled objects are kept; None: $XDG_CACHE_HOME/flambeau or ~/.cache/flambeau.
