@@ -160,8 +160,8 @@ def key_of(facts: SegmentFacts) -> str | None:
             written.append(own)
         rows.append((number, *key[1:]))
     sources = _environment(
-        CONFIG.vector_bits or features.vector_bits(),
-        CONFIG.threads or features.usable_cores(),
+        features.vector_bits(),
+        features.n_threads(),
         CONFIG.codegen_level,
         CONFIG.fuse_new,
     )

@@ -121,3 +121,8 @@ def usable_cores() -> int:
     cores = len(os.sched_getaffinity(0))
     quota = _cgroup_quota()
     return max(1, cores if quota is None else min(cores, math.ceil(quota)))
+
+
+def n_threads() -> int:
+    """Threads that kernels use, the caller's included: what was asked for, else usable_cores."""
+    return CONFIG.threads or usable_cores()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features, gemm
 from flambeau.devices.cpu.steps import At, NativePlan, NativeStep
 
@@ -25,8 +24,8 @@ def product(reads: Sequence[Any], writes: Sequence[Any]) -> NativePlan:
         for m, size in zip((left, right, out), sizes, strict=True)
     ]
     m, n = out.shape[-2:]
-    bits = CONFIG.vector_bits or features.vector_bits()
-    threads = CONFIG.threads or features.usable_cores()
+    bits = features.vector_bits()
+    threads = features.n_threads()
     plan = gemm.plan_product(
         left.dtype, batch, m, n, left.shape[-1], strides[0], strides[1], strides[2], bits, threads
     )

@@ -13,7 +13,6 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype, uint8
 from flambeau.codegen.loops import Nest
 from flambeau.devices.cpu import features, jit
@@ -332,7 +331,9 @@ def loop_steps(
     for kernel in launches.kernels:
         name = kernel.name
         if name not in _KERNELS and name not in texts:
-            texts[name] = jit.LateText(_text_maker(kernel.nest, vector_bits(), name), _WRITERS)
+            texts[name] = jit.LateText(
+                _text_maker(kernel.nest, features.vector_bits(), name), _WRITERS
+            )
         pointers = [
             (position, slots[own] if own >= 0 else temporaries[-1 - own], n_bytes)
             for position, own, n_bytes in kernel.pointers
@@ -349,11 +350,6 @@ def _text_maker(nest: Nest, bits: int, name: str) -> Callable[[], str]:
         return nest_text.kernel_text(nest, bits, name)
 
     return make
-
-
-def vector_bits() -> int:
-    """Width of vectors that kernels are made for."""
-    return CONFIG.vector_bits or features.vector_bits()
 
 
 def native_steps(

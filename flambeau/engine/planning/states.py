@@ -101,7 +101,7 @@ class State:
 
     def launched(self, is_stored: tuple[bool, ...]) -> Launches:
         """The kernels that do the group's work when these statements' results are stored."""
-        bits = CONFIG.vector_bits or features.vector_bits()
+        bits = features.vector_bits()
         key = (is_stored, bits, CONFIG.codegen_level)
         made = self.launches.get(key)
         if made is None:

@@ -47,7 +47,7 @@ def get_num_threads() -> int:
     """How many threads kernels use."""
     from flambeau.devices.cpu import features
 
-    return CONFIG.threads or features.usable_cores()
+    return features.n_threads()
 
 
 def set_num_interop_threads(count: int) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features
 from flambeau.devices.cpu.attention.backward_text import (
     BACKWARD_OPERANDS,
@@ -67,7 +66,7 @@ class _Problem:
         self.keys: int = value.shape[-2]
         self.value_depth: int = value.shape[-1]
         self.is_causal = is_causal
-        bits = CONFIG.vector_bits or features.vector_bits()
+        bits = features.vector_bits()
         rows, vectors = _TILES[bits]
         name = "" if mask is None else "bool" if mask.dtype is not query.dtype else "float"
         self.kind = AttentionClass(
@@ -130,7 +129,7 @@ class _Problem:
     def group_blocks(self) -> int:
         """Blocks of queries of a unit: all, unless the threads would have too few units."""
         n_blocks = -(-self.queries // BLOCK)
-        wanted = min(4 * _threads(), self.n_entries * self.work // _BALANCE_WORK)
+        wanted = min(4 * features.n_threads(), self.n_entries * self.work // _BALANCE_WORK)
         groups: int = max(1, min(n_blocks // _LEAST_BLOCKS, -(-wanted // self.n_entries)))
         return -(-n_blocks // groups)
 
@@ -141,13 +140,9 @@ class _Problem:
         name, text = kernel
         arguments = tuple([words[each] for each in names])
         work = max(1, self.work * self.n_entries // n_units)
-        chunk = max(1, min(_CHUNK_WORK // work, -(-n_units // (4 * _threads()))))
+        chunk = max(1, min(_CHUNK_WORK // work, -(-n_units // (4 * features.n_threads()))))
         scratch = self.scratch + _SLACK
         return NativePlan((NativeStep(name, text, n_units, chunk, arguments, scratch),))
-
-
-def _threads() -> int:
-    return CONFIG.threads or features.usable_cores()
 
 
 def forward(

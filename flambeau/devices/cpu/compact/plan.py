@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
 from flambeau.base.layout import contiguous_strides
 from flambeau.devices.cpu import features
 from flambeau.devices.cpu.compact import compact_text
@@ -78,7 +77,7 @@ def _plan(
         steps.append(copy_step(At("read", 0), place, collapsed(packed), mask.dtype, mask.dtype))
         workspace = -(-n // 64) * 64
     n_blocks = -(-n // BLOCK)
-    is_alone = n <= _ALONE or (CONFIG.threads or features.usable_cores()) == 1
+    is_alone = n <= _ALONE or features.n_threads() == 1
     counts = 0 if is_alone else At("workspace", 0, workspace)
     words: list[int | At] = [place, rows, data, counts, n, size, fill, *row_strides]
     for length, stride in dims:

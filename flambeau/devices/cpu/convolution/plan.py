@@ -13,7 +13,6 @@ from dataclasses import replace
 from math import prod
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features
 from flambeau.devices.cpu.convolution.forward_text import WORDS as FORWARD_WORDS
 from flambeau.devices.cpu.convolution.forward_text import forward_kernel
@@ -81,19 +80,11 @@ class _Geometry:
         return _LINE * (lines | 1)
 
 
-def _threads() -> int:
-    return CONFIG.threads or features.usable_cores()
-
-
-def _bits() -> int:
-    return CONFIG.vector_bits or features.vector_bits()
-
-
 def _class(
     geometry: _Geometry, element: Any, m: int, n: int, has_bias: bool = False
 ) -> ConvolutionClass:
     """The kernel for tiles of an m by n product."""
-    bits = _bits()
+    bits = features.vector_bits()
     lanes = bits // (8 * geometry.size)
     n_vectors = -(-n // lanes)
     by_vectors, by_rows = TILES[bits]
@@ -120,7 +111,7 @@ def _divisor(count: int, limit: int) -> int:
 
 def _chunk(n_units: int, work: int) -> int:
     """Units of a chunk, `work` being a unit's multiply-adds."""
-    return max(1, min(_CHUNK_WORK // max(1, work), -(-n_units // (4 * _threads()))))
+    return max(1, min(_CHUNK_WORK // max(1, work), -(-n_units // (4 * features.n_threads()))))
 
 
 def _bytes(strides: Sequence[int], size: int) -> list[int]:
@@ -186,7 +177,7 @@ def forward(
     fitting = _COLUMN_BYTES // (k * g.out_w * size)
     n_blocks = -(-g.out_rows // max(1, min(g.out_rows, fitting)))
     work = g.out_rows * g.out_w * k * g.outputs
-    wanted = min(4 * _threads(), work * g.images * groups // _CHUNK_WORK)
+    wanted = min(4 * features.n_threads(), work * g.images * groups // _CHUNK_WORK)
     n_blocks = min(g.out_rows, max(n_blocks, -(-wanted // (g.images * groups))))
     rows = -(-g.out_rows // n_blocks)
     n_blocks = -(-g.out_rows // rows)
@@ -242,7 +233,7 @@ def transposed(
     columns_row = packed_row = g.row_bytes(rows * g.out_w)
     limit = min(_COLUMN_BYTES // (g.volume * columns_row), _IMAGE_BYTES // plane)
     work = g.channels * g.volume * g.outputs * g.out_rows * g.out_w
-    wanted = min(4 * _threads(), work * g.images * groups // _CHUNK_WORK)
+    wanted = min(4 * features.n_threads(), work * g.images * groups // _CHUNK_WORK)
     most = -(-wanted // (g.images * groups))
     block = _divisor(g.channels, min(limit, max(1, g.channels // max(1, most))))
     n_blocks = g.channels // block
@@ -299,7 +290,7 @@ def weight_gradient(
         _COLUMN_BYTES // (g.volume * columns_row), _COLUMN_BYTES // (g.volume * g.outputs * size)
     )
     work = part_images * g.channels * g.volume * g.outputs * g.out_rows * g.out_w
-    wanted = min(4 * _threads(), work * parts * groups // _CHUNK_WORK)
+    wanted = min(4 * features.n_threads(), work * parts * groups // _CHUNK_WORK)
     most = -(-wanted // (parts * groups))
     block = _divisor(g.channels, min(limit, max(1, g.channels // max(1, most))))
     n_blocks = g.channels // block

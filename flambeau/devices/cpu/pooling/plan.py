@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features
 from flambeau.devices.cpu.pooling.average_text import WORDS as AVERAGE_WORDS
 from flambeau.devices.cpu.pooling.average_text import average_gradient_kernel, average_kernel
@@ -29,10 +28,6 @@ Words = dict[str, int | At]
 
 _CHUNK_ELEMENTS: Final = 16_384
 _LEAST_BITS: Final = 128
-
-
-def _bits() -> int:
-    return CONFIG.vector_bits or features.vector_bits()
 
 
 def _sizes(places: Sequence[int], outputs: Sequence[int], window: Window) -> Words:
@@ -55,7 +50,7 @@ def largest(reads: Sequence[Any], writes: Sequence[Any], window: Window) -> Nati
     (planes,) = reads
     out, _ = writes
     step = window[1][2] if window and window[1][2] in (1, 2) else 0
-    bits = _bits()
+    bits = features.vector_bits()
     while bits > _LEAST_BITS and out.shape[3] < bits // (8 * planes.dtype.itemsize):
         bits //= 2  # short rows have vectors, too
     kind = PoolClass(planes.dtype, window is None, step, bits)
@@ -71,7 +66,7 @@ def largest_gradient(reads: Sequence[Any], writes: Sequence[Any]) -> NativePlan:
     """Cotangents and places to the cotangents of the planes."""
     grad, _ = reads
     (planes,) = writes
-    kind = PoolClass(grad.dtype, vector_bits=_bits())
+    kind = PoolClass(grad.dtype, vector_bits=features.vector_bits())
     words: Words = {
         "grad_at": At("read", 0), "index_at": At("read", 1), "plane_at": At("write", 0),
         "places": prod(planes.shape[1:]), "outputs": prod(grad.shape[1:]),
@@ -98,7 +93,7 @@ def average_gradient(
 def _average(
     planes: Any, out: Any, window: Window, divisor: int, counts_padding: bool, is_gradient: bool
 ) -> NativePlan:
-    kind = PoolClass(planes.dtype, window is None, vector_bits=_bits())
+    kind = PoolClass(planes.dtype, window is None, vector_bits=features.vector_bits())
     words: Words = {
         "plane_at": At("write" if is_gradient else "read"),
         "out_at": At("read" if is_gradient else "write"),

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from flambeau.base.config import CONFIG
 from flambeau.base.counters import Counter, Counters
 from flambeau.devices.cpu import features, jit, memory, team
 from flambeau.devices.cpu.runner.text import (
@@ -108,7 +107,7 @@ def give_state(state: RunState) -> None:
 
 def threads_wanted() -> int:
     """How many threads runs use, the caller included."""
-    return min(CONFIG.threads or features.usable_cores(), MAXIMUM_THREADS)
+    return min(features.n_threads(), MAXIMUM_THREADS)
 
 
 _FIRST_INPUT: Final = 8 * PROGRAM

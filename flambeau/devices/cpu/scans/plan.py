@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features
 from flambeau.devices.cpu.scans import scans_text
 from flambeau.devices.cpu.scans.scans_text import BLOCK, STREAMS, ScanClass
@@ -85,7 +84,7 @@ def _column_plan(
     outer = outer[:-1]
     size = element.itemsize
     kind = ScanClass(element, is_product, len(outer))
-    threads = CONFIG.threads or features.usable_cores()
+    threads = features.n_threads()
     line = 64 // max(size, 4)
     is_large = n * columns * count(outer) > _CHUNK_ELEMENTS
     per_unit = -(-columns // (2 * threads)) if is_large else columns

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import bfloat16, float16, float32
 from flambeau.base.layout import contiguous_strides
 from flambeau.devices.cpu import features
@@ -166,7 +165,7 @@ def _plan(
     targets = targets or [(1, 0)]
     column = column or (1, 0, 0, 0)
     contiguous = columns == "shared" and column[2:] == (1, 1)
-    bits = CONFIG.vector_bits or features.vector_bits()
+    bits = features.vector_bits()
     wide = 4 if size == 2 and element.is_floating_point else size
     lanes = bits // (8 * wide) if contiguous else 0
     kind = ScatterClass(
@@ -193,7 +192,7 @@ def _plan(
 
 def _block(kind: str, n_places: int, n_batch: int, n_columns: int, size: int) -> int:
     """Columns of a unit, for about two units a thread."""
-    threads = CONFIG.threads or features.usable_cores()
+    threads = features.n_threads()
     total = n_places * n_batch * n_columns
     per_line = max(1, 64 // size)
     if kind == "own" and n_places > _LONG:

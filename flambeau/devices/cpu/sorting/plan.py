@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features
 from flambeau.devices.cpu.sorting import radix_text, rows_text, select_text
 from flambeau.devices.cpu.sorting.records_text import Records, Results
@@ -95,7 +94,7 @@ def _selected(records: Records, rows: _Rows) -> NativePlan:
     """Candidates of chunks of rows, then of whole rows."""
     records = replace(records, radix=_RADIX)
     n, k, results = rows.n, rows.n_results, rows.wanted
-    threads = CONFIG.threads or features.usable_cores()
+    threads = features.n_threads()
     least = max(_LONG // 4, 8 * k)
     missing = -(-2 * threads // rows.count) if threads > 1 else 1
     n_chunks = max(1, min(missing, n // least))
@@ -138,7 +137,7 @@ def _sorted(element: Any, rows: _Rows, descending: bool) -> NativePlan:
     if not n * rows.count * rows.n_results:
         return NativePlan(())
     records, results = _records(element, descending, n), rows.wanted
-    threads = CONFIG.threads or features.usable_cores()
+    threads = features.n_threads()
     if n >= _LONG and rows.count < threads:
         return _long_rows(records, results, rows, threads)
     area = rows_text.area_bytes(records, n)

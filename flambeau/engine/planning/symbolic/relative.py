@@ -2,7 +2,7 @@
 
 Keeps     sizes 0 and 1 and strides 0 and 1 are part of the form, all others are not; everything
           else a lowering may look at is, value and type, and whether elements may overlap.
-Touches   base (config, layout), plan, sizes, signature.
+Touches   base (config, layout), devices.cpu.features, plan, sizes, signature.
 Not here  what is kept for a form (template.py)."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 from flambeau.base.config import CONFIG
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous_strides
+from flambeau.devices.cpu import features
 from flambeau.engine.plan import SegmentFacts
-from flambeau.engine.planning.plan import vector_bits
 from flambeau.engine.planning.symbolic.sizes import Tape
 from flambeau.engine.signature import Signature
 
@@ -254,5 +254,5 @@ def segment_form(
     # Where a record's numbers begin follows from how many each record has.
     counts = tuple([len(key[0].number_format) for key in keys]) if formats else len(keys)
     parts.append((formats, counts, facts.touched, len(facts.input_bytes), len(facts.fresh_bytes)))
-    parts.append((vector_bits(), CONFIG.codegen_level))
+    parts.append((features.vector_bits(), CONFIG.codegen_level))
     return tuple(parts), sizes, signatures
