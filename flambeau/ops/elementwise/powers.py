@@ -365,13 +365,21 @@ class LogAddExp2(Elementwise):
 
 @operator("xlogy", aliases=("special.xlogy",))
 class XLogY(Elementwise):
-    """input * log(other), 0 where input is 0 (unless other is NaN)."""
+    """input * log(other), 0 where input is 0 (unless other is NaN).
 
+    logarithm   the word, in formulas and of tensors
+    """
+
+    logarithm = "log"
     promote = INT_TO_FLOAT
     domain = {"other": (0.2, 3.0)}
 
+    def argument(self, other: Any) -> Any:
+        """What the logarithm is taken of."""
+        return other
+
     def formula(self, k: Any, input: Operand, other: Operand) -> Any:
-        product = k.mul(input, k.log(other))
+        product = k.mul(input, getattr(k, self.logarithm)(other))
         zero = k.and_(k.eq(input, 0), k.not_(k.isnan(other)))
         return k.select(zero, 0.0, product)
 
@@ -382,11 +390,12 @@ class XLogY(Elementwise):
             else each
             for each in (input, other)
         )
+        argument = self.argument(other)
         into_input = None
         if needs[0]:
-            slope = t.masked_fill(other.log(), t.logical_and(input == 0, other <= 0), 0)
-            into_input = grad * slope
-        return into_input, grad * input / other if needs[1] else None
+            flat = t.logical_and(input == 0, argument <= 0)
+            into_input = grad * t.masked_fill(getattr(other, self.logarithm)(), flat, 0)
+        return into_input, grad * input / argument if needs[1] else None
 
 
 @operator("hypot")

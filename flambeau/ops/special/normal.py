@@ -2,7 +2,7 @@
 
 Keeps     tails keep their relative accuracy: erfcx by a continued fraction, the quantile by one
           step of Halley's on a rational approximation.
-Touches   ops.define.
+Touches   ops.define, ops.elementwise.powers.
 Not here  erf and its inverse (ops.elementwise.trigonometric).
 Source    Abramowitz and Stegun, 7.1.14; P. Acklam's approximation of the quantile."""
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from flambeau.ops.define import INT_TO_FLOAT, Elementwise, Operand, Tensor, operator
+from flambeau.ops.define import INT_TO_FLOAT, Elementwise, Tensor, operator
+from flambeau.ops.elementwise.powers import XLogY
 
 _ROOT_HALF: Final = 0.7071067811865476
 _ROOT_PI: Final = 1.772453850905516
@@ -135,26 +136,11 @@ class NormalQuantile(Elementwise):
 
 
 @operator("special_xlog1py", aliases=("special.xlog1py",), function=False, inplace=False)
-class XLog1PY(Elementwise):
+class XLog1PY(XLogY):
     """input * log1p(other), 0 where input is 0 (unless other is NaN)."""
 
-    promote = INT_TO_FLOAT
+    logarithm = "log1p"
     domain = {"other": (-0.8, 3.0)}
 
-    def formula(self, k: Any, input: Operand, other: Operand) -> Any:
-        product = k.mul(input, k.log1p(other))
-        zero = k.and_(k.eq(input, 0), k.not_(k.isnan(other)))
-        return k.select(zero, 0.0, product)
-
-    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
-        input, other = (
-            t.full((), each, dtype=grad.dtype, device=grad.device)
-            if isinstance(each, (int, float))
-            else each
-            for each in (input, other)
-        )
-        into_input = None
-        if needs[0]:
-            flat = t.logical_and(input == 0, other <= -1)
-            into_input = grad * t.masked_fill(other.log1p(), flat, 0)
-        return into_input, grad * input / (other + 1) if needs[1] else None
+    def argument(self, other: Any) -> Any:
+        return other + 1
