@@ -17,9 +17,8 @@ from typing import Final
 
 from flambeau.devices.cpu.attention.blocks_text import BLOCK, OPERANDS, WORDS, BlocksText
 from flambeau.devices.cpu.attention.rows_text import ZERO, AttentionClass
-from flambeau.devices.cpu.gemm.pack_text import pack_b_function
-from flambeau.devices.cpu.tiles import set_context, tile_functions, tiles
-from flambeau.devices.cpu.writer import Writer, kernel_of
+from flambeau.devices.cpu.tiles import set_context, tiles
+from flambeau.devices.cpu.writer import Writer
 
 # In scratch: packed values, a block of the cotangent, cotangents of a block's scores, sums of the
 # cotangents of keys and of values, from panel to panel and from tile to tile so many bytes.
@@ -34,14 +33,8 @@ BACKWARD_OPERANDS: Final = (*OPERANDS, "grad")
 @lru_cache(maxsize=256)
 def backward_kernel(kind: AttentionClass) -> tuple[str, str]:
     """Name and text of a kernel."""
-    w = Writer()
-    text = BackwardText(w, kind, BACKWARD_WORDS, BACKWARD_OPERANDS)
-    with w.loop("%begin", "%end") as unit:
-        text.unit(unit.index)
-    w.put("ret void")
-    functions = tile_functions([kind.tile])
-    functions += pack_b_function(kind.element, "columns", kind.vectors)
-    return kernel_of(f"attention_backward_{kind.dtype.short_name}", w, functions)
+    text = BackwardText(Writer(), kind, BACKWARD_WORDS, BACKWARD_OPERANDS)
+    return text.kernel("attention_backward")
 
 
 class BackwardText(BlocksText):

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from flambeau.devices.cpu.attention.rows_text import AttentionClass, RowsText
-from flambeau.devices.cpu.tiles import context_of, set_context, tiles
-from flambeau.devices.cpu.writer import Writer
+from flambeau.devices.cpu.gemm.pack_text import pack_b_function
+from flambeau.devices.cpu.tiles import context_of, set_context, tile_functions, tiles
+from flambeau.devices.cpu.writer import Writer, kernel_of
 
 BLOCK: Final = 48  # queries of a block: a multiple of every tile's rows
 
@@ -45,6 +46,20 @@ class BlocksText:
         self.context = context_of(w, c_column=self.size, is_last=1)
         self.is_causal = w.compare("ne", self.words["is_causal"], 0)
         self.scale, self.keep = (self.number(self.words[each]) for each in ("scale", "keep"))
+
+    def unit(self, index: str) -> None:
+        """Write the work of a unit."""
+        raise NotImplementedError
+
+    def kernel(self, name: str) -> tuple[str, str]:
+        """Name and text of the kernel that does a range of units."""
+        w, kind = self.w, self.kind
+        with w.loop("%begin", "%end") as unit:
+            self.unit(unit.index)
+        w.put("ret void")
+        functions = tile_functions([kind.tile])
+        functions += pack_b_function(kind.element, "columns", kind.vectors)
+        return kernel_of(f"{name}_{kind.dtype.short_name}", w, functions)
 
     def place(self, name: str) -> str:
         """Where scratch holds something."""

@@ -16,9 +16,7 @@ from typing import Final
 
 from flambeau.devices.cpu.attention.blocks_text import BLOCK, OPERANDS, WORDS, BlocksText
 from flambeau.devices.cpu.attention.rows_text import AttentionClass
-from flambeau.devices.cpu.gemm.pack_text import pack_b_function
-from flambeau.devices.cpu.tiles import tile_functions
-from flambeau.devices.cpu.writer import Writer, kernel_of
+from flambeau.devices.cpu.writer import Writer
 
 FORWARD_WORDS: Final = (*WORDS, "out_at")
 
@@ -26,14 +24,7 @@ FORWARD_WORDS: Final = (*WORDS, "out_at")
 @lru_cache(maxsize=256)
 def forward_kernel(kind: AttentionClass) -> tuple[str, str]:
     """Name and text of a kernel."""
-    w = Writer()
-    text = ForwardText(w, kind, FORWARD_WORDS, OPERANDS)
-    with w.loop("%begin", "%end") as unit:
-        text.unit(unit.index)
-    w.put("ret void")
-    functions = tile_functions([kind.tile])
-    functions += pack_b_function(kind.element, "columns", kind.vectors)
-    return kernel_of(f"attention_{kind.dtype.short_name}", w, functions)
+    return ForwardText(Writer(), kind, FORWARD_WORDS, OPERANDS).kernel("attention")
 
 
 class ForwardText(BlocksText):
