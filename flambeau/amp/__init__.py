@@ -6,10 +6,7 @@ Not here  any logic."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from flambeau.base.missing import missing_name
+from flambeau.base.missing import lazy_names
 
 _WHERE = {
     **dict.fromkeys(
@@ -19,16 +16,4 @@ _WHERE = {
 }
 _MODULES = ("autocast_mode", "grad_scaler")
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"flambeau.amp.{name}")
-    if name not in _WHERE:
-        raise missing_name(__name__, name, __dir__())
-    found = getattr(import_module(f"flambeau.amp.{_WHERE[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*_WHERE, *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__, _WHERE, _MODULES)

@@ -9,7 +9,8 @@ Not here  serving `import torch` (cli/stand_in.py)."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from opcode import opmap
 from types import FrameType
 
@@ -174,6 +175,30 @@ def module_getattr(module_name: str, names: Iterable[str] | None = None) -> Call
         raise missing_name(module_name, name, names)
 
     return __getattr__
+
+
+def lazy_names(
+    package: str, where: Mapping[str, str], modules: Iterable[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package whose names are found when they are used.
+
+    where     name -> the file beside it that has it
+    modules   files that are names themselves
+
+    Write `__getattr__, __dir__ = lazy_names(__name__, _WHERE)` at the end of the package."""
+    names = sorted({*where, *modules})
+
+    def __getattr__(name: str) -> object:
+        if name in where:
+            found: object = getattr(import_module(f"{package}.{where[name]}"), name)
+        elif name in names:
+            found = import_module(f"{package}.{name}")
+        else:
+            raise missing_name(package, name, names)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return __getattr__, lambda: list(names)
 
 
 def missing_module(name: str, siblings: Iterable[str]) -> ModuleNotFoundError:

@@ -7,10 +7,7 @@ Not here  several processes: joining a larger world raises, and says so."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from flambeau.base.missing import missing_name
+from flambeau.base.missing import lazy_names
 
 _FILES: dict[str, tuple[str, ...]] = {
     "world": (
@@ -31,16 +28,4 @@ _FILES: dict[str, tuple[str, ...]] = {
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
 _MODULES = ("distributed_c10d",)
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"flambeau.distributed.{name}")
-    if name not in _WHERE:
-        raise missing_name(__name__, name, __dir__())
-    found = getattr(import_module(f"flambeau.distributed.{_WHERE[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*_WHERE, *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__, _WHERE, _MODULES)

@@ -6,10 +6,7 @@ Not here  any logic."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from flambeau.base.missing import missing_name
+from flambeau.base.missing import lazy_names
 
 _FILES: dict[str, tuple[str, ...]] = {
     "functions": (
@@ -20,14 +17,4 @@ _FILES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise missing_name(__name__, name, __dir__())
-    found = getattr(import_module(f"flambeau.fft.{_WHERE[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted(_WHERE)
+__getattr__, __dir__ = lazy_names(__name__, _WHERE)

@@ -6,10 +6,7 @@ Not here  any logic."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from flambeau.base.missing import missing_name
+from flambeau.base.missing import lazy_names
 
 _WHERE = {
     **dict.fromkeys(("grad", "grad_and_value", "jvp", "linearize", "vjp"), "derivatives"),
@@ -18,14 +15,4 @@ _WHERE = {
     **dict.fromkeys(("functional_call", "functionalize"), "calls"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise missing_name(__name__, name, __dir__())
-    found = getattr(import_module(f"flambeau.func.{_WHERE[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted(_WHERE)
+__getattr__, __dir__ = lazy_names(__name__, _WHERE)

@@ -6,10 +6,7 @@ Not here  any logic."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from flambeau.base.missing import missing_name
+from flambeau.base.missing import lazy_names
 
 _FILES: dict[str, tuple[str, ...]] = {
     "dataset": (
@@ -29,17 +26,4 @@ _WHERE = {name: file for file, names in _FILES.items() for name in names}
 __all__ = sorted(_WHERE)
 _MODULES = ("_utils", "dataloader", "dataset", "distributed", "sampler")
 
-
-def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        found = getattr(import_module(f"flambeau.utils.data.{_WHERE[name]}"), name)
-    elif name in _MODULES:
-        found = import_module(f"flambeau.utils.data.{name}")
-    else:
-        raise missing_name(__name__, name, __dir__())
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*_WHERE, *_MODULES})
+__getattr__, __dir__ = lazy_names(__name__, _WHERE, _MODULES)
