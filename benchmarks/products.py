@@ -22,7 +22,7 @@ SHAPES = (
     (128, 784, 512), (1024, 128, 512), (1024, 512, 128),
 )  # fmt: skip
 ROUND_S = 0.02  # how long one of the two works before it is the other's turn
-PAUSE_S = 0.01
+PAUSE_S = 0.05  # OpenBLAS's threads go on spinning for 2**26 cycles, some 25 ms
 
 
 def least_of_round(step):
