@@ -7,6 +7,7 @@ Not here  random tensors (random), memory shared with arrays (sharing.py)."""
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import struct
 from array import array
@@ -173,16 +174,23 @@ def _is_array(data: Any) -> bool:
     return hasattr(data, "__array_interface__") and not isinstance(data, Tensor)
 
 
-def _flattened(data: Any, shape: tuple[int, ...], dim: int, out: list[Any]) -> None:
+def _flattened(
+    data: Any, shape: tuple[int, ...], dim: int, out: list[Any], kinds: set[Any]
+) -> None:
+    """Numbers in order, and of what type they were: the dtype of tensors and of NumPy's."""
     if isinstance(data, Tensor):
         from flambeau.tensor.conversion import only_element
 
         out.append(only_element(data))
+        kinds.add(data._layout.dtype)
         return
     if _is_array(data):
+        from flambeau.tensor import sharing
+
         values = data.tolist()
+        kinds.add(sharing.dtype_of_array(data))
         if isinstance(values, list):
-            _flattened(values, shape, dim, out)
+            _flattened(values, shape, dim, out, set())
         else:
             out.append(values)
         return
@@ -190,16 +198,20 @@ def _flattened(data: Any, shape: tuple[int, ...], dim: int, out: list[Any]) -> N
         if isinstance(data, (list, tuple)):
             _refuse_deeper(data, out)
         out.append(data)
+        kinds.add(type(data))
         return
     if not (isinstance(data, (list, tuple)) or _is_sequence(data)):
         raise TypeError("not a sequence")
     if len(data) != shape[dim]:
         raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
     if dim + 1 == len(shape) and data and type(data[0]) in (int, float, bool):
-        out.extend(data)
-        return
+        types = set(map(type, data))
+        if types <= {bool, int, float}:
+            out.extend(data)
+            kinds |= types
+            return
     for each in data:
-        _flattened(each, shape, dim + 1, out)
+        _flattened(each, shape, dim + 1, out, kinds)
 
 
 def _refuse_deeper(data: Any, before: list[Any]) -> None:
@@ -212,8 +224,12 @@ def _refuse_deeper(data: Any, before: list[Any]) -> None:
     raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
 
 
-def _dtype_of(values: list[Any]) -> dtype:
-    kinds = {type(value) for value in values}
+def _dtype_of(kinds: set[Any], values: list[Any]) -> dtype:
+    given = [kind for kind in kinds if isinstance(kind, dtype)]
+    if given:  # of tensors and NumPy's numbers
+        kinds = kinds.difference(given)
+        given += [_dtype_of(kinds, values)] if kinds else []
+        return functools.reduce(promotion.promote_types, given)
     if not kinds:
         return promotion.default_dtype()
     if kinds <= {bool}:
@@ -303,15 +319,14 @@ def _from_python(data: Any, element: dtype | None, where: Device) -> Tensor:
     if kind is float or kind is int or kind is bool:
         values = [data]
         shape: tuple[int, ...] = ()
+        kinds: set[Any] = {kind}
     else:
         shape = _shape_of(data)
         values = []
-        _flattened(data, shape, 0, values)
+        kinds = set()
+        _flattened(data, shape, 0, values, kinds)
     if element is None:
-        element = _dtype_of(values)
-        if element.is_floating_point and shape:
-            inner = _tensor_dtype(data)
-            element = inner or element
+        element = _dtype_of(kinds, values)
     try:
         raw = packed(values, element)
     except TypeError:
@@ -320,13 +335,6 @@ def _from_python(data: Any, element: dtype | None, where: Device) -> Tensor:
                 _refuse(type(value))
         raise
     return from_bytes(raw, shape, element, where)
-
-
-def _tensor_dtype(data: Any) -> dtype | None:
-    """Dtype of the first tensor or array inside nested sequences."""
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return data._layout.dtype if isinstance(data, Tensor) else None
 
 
 def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
@@ -339,9 +347,10 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tens
     if _is_array(data):
         from flambeau.tensor import sharing
 
+        if not sharing.is_numpy_array(data):  # a NumPy number has no memory to share
+            return tensor(data, dtype=dtype, device=device)
         made = sharing.from_numpy(data)
-        if device is not None and chosen_device(device) is META:
-            made = made.to(device)
+        made = made.to(device) if device is not None and chosen_device(device) is META else made
         return made if dtype is None else made.to(dtype)
     return tensor(data, dtype=dtype, device=device)
 
@@ -351,15 +360,16 @@ def asarray(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of a tensor, array, buffer or numbers; shares memory unless `copy` forbids it."""
-    if (
-        not isinstance(obj, Tensor)
-        and not _is_array(obj)
-        and isinstance(obj, (bytes, bytearray, memoryview))
-    ):
-        from flambeau.tensor import sharing
+    from flambeau.tensor import sharing
 
-        obj = sharing.frombuffer(obj, dtype=dtype or promotion.default_dtype())
     shareable = isinstance(obj, Tensor) or _is_array(obj)
+    if not shareable and isinstance(obj, (bytes, bytearray, memoryview)):
+        obj = sharing.frombuffer(obj, dtype=dtype or promotion.default_dtype())
+        shareable = True
+    if copy is False and _is_array(obj) and not sharing.is_numpy_array(obj):
+        raise RuntimeError(
+            "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
+        )
     made = as_tensor(obj, dtype, device)
     if copy is False and (not shareable or _storage_moved(obj, made)):
         raise ValueError(

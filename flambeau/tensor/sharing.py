@@ -54,11 +54,11 @@ def _type_text(array: Any) -> str:
     return f"numpy.{array.dtype.type.__name__}"
 
 
-def _is_array(array: Any) -> bool:
+def is_numpy_array(array: Any) -> bool:
+    """Whether it owns or views memory that stays where it is: an array, not a number of NumPy's,
+    which makes a new array for each who asks for its address."""
     numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(array, numpy.ndarray):
-        return True
-    return hasattr(array, "__array_interface__") and hasattr(array, "strides")
+    return numpy is not None and isinstance(array, numpy.ndarray)
 
 
 _BYTE: Final = ctypes.c_char
@@ -74,8 +74,10 @@ def from_numpy(array: Any) -> Tensor:
     >>> t.tolist()
     [3.0, 0.0]
     """
-    if not _is_array(array):
-        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    if not is_numpy_array(array):
+        kind = type(array)
+        prefix = "numpy." if kind.__module__ == "numpy" else ""
+        raise TypeError(f"expected np.ndarray (got {prefix}{kind.__name__})")
     element = dtype_of_array(array)
     if not array.dtype.isnative:
         raise ValueError(
