@@ -162,6 +162,7 @@ def key_of(facts: SegmentFacts) -> str | None:
     sources = _environment(
         features.vector_bits(),
         features.n_threads(),
+        features.second_cache_bytes(),
         CONFIG.codegen_level,
         CONFIG.fuse_new,
     )

@@ -1,7 +1,7 @@
 """What this machine can do: instruction set, vector width, cores we may use.
 
 Keeps     cheap: reads /proc, never imports LLVM; a machine we cannot serve gets a clear error.
-Touches   /proc/cpuinfo, /sys/fs/cgroup, the scheduler's affinity mask.
+Touches   /proc/cpuinfo, /sys (caches, cgroups), the scheduler's affinity mask.
 Not here  LLVM's own names for the CPU (jit.py)."""
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from flambeau.base.config import CONFIG
 _NEEDED: Final = ("avx2", "fma", "f16c", "bmi1", "bmi2", "popcnt", "sse4_1")
 _IDENTITY_FIELDS: Final = ("vendor_id", "cpu family", "model", "stepping", "flags")
 _CGROUP: Final = Path("/sys/fs/cgroup")
+_SECOND_CACHE: Final = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 
 
 @cache
@@ -51,6 +52,16 @@ def cpu_identity() -> str:
     """Text that differs between CPUs whose compiled code may differ."""
     fields = cpu_fields()
     return "|".join(" ".join(sorted(fields.get(name, "").split())) for name in _IDENTITY_FIELDS)
+
+
+@cache
+def second_cache_bytes() -> int:
+    """Bytes of a core's second-level cache; 256 KiB where the system does not say."""
+    try:
+        size = _SECOND_CACHE.read_text().strip()
+        return int(size.removesuffix("K")) << 10
+    except (OSError, ValueError):
+        return 256 << 10
 
 
 @cache

@@ -16,7 +16,11 @@ from tests.devices.cpu.native_support import in_new_process
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
     yield
-    for function in (features.cpu_fields, features.has_avx512, features.usable_cores):
+    cached = (
+        features.cpu_fields, features.has_avx512, features.usable_cores,
+        features.second_cache_bytes,
+    )  # fmt: skip
+    for function in cached:
         function.cache_clear()
 
 
@@ -25,6 +29,26 @@ def test_this_machine() -> None:
     assert features.vector_bits() in (256, 512)
     assert features.usable_cores() >= 1
     assert 5e8 < features.cycles_per_second() < 1e10
+
+
+@pytest.mark.parametrize(
+    ("written", "n_bytes"),
+    [
+        ("512K\n", 512 << 10),
+        ("2048K", 2 << 20),
+        ("", 256 << 10),
+        ("x", 256 << 10),
+        (None, 256 << 10),
+    ],
+)
+def test_size_of_the_second_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str | None, n_bytes: int
+) -> None:
+    place = tmp_path / "size"
+    if written is not None:
+        place.write_text(written)
+    monkeypatch.setattr(features, "_SECOND_CACHE", place)
+    assert features.second_cache_bytes() == n_bytes
 
 
 def test_width_follows_the_cpu_and_the_switch(monkeypatch: pytest.MonkeyPatch) -> None:

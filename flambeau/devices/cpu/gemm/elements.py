@@ -56,6 +56,10 @@ class Lines:
         less = self.let(f"icmp slt i64 {left}, {right}")
         return self.let(f"select i1 {less}, i64 {left}, i64 {right}")
 
+    def prefetch(self, pointer: str) -> None:
+        """Ask for the cache line of an address, which need not be valid."""
+        self.put(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+
     def take(self, block: str) -> None:
         """Append lines written elsewhere."""
         self.text.extend(block.splitlines())
@@ -110,11 +114,14 @@ class Element:
 
     @cached_property
     def declarations(self) -> str:
-        """Intrinsics that `multiply_add` calls."""
+        """Intrinsics that `multiply_add` and `Lines.prefetch` call."""
+        prefetch = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
         if not self.is_float:
-            return ""
+            return prefetch
         vector = self.vector
-        return f"declare {vector} @llvm.fma.{self._suffix}({vector}, {vector}, {vector})\n"
+        return (
+            f"{prefetch}declare {vector} @llvm.fma.{self._suffix}({vector}, {vector}, {vector})\n"
+        )
 
     @cached_property
     def _suffix(self) -> str:

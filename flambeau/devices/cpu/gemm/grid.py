@@ -1,7 +1,7 @@
 """How a product is cut: register tile, blocks, units, what is packed.
 
 Keeps     choices weigh speed only; any of them gives the same bits.
-Touches   product, elements.
+Touches   product, elements, features (the size of a cache).
 Not here  the steps that carry them out (plan.py)."""
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import prod
 from typing import Final, NamedTuple
 
+from flambeau.devices.cpu.features import second_cache_bytes
 from flambeau.devices.cpu.gemm.elements import Element
 from flambeau.devices.cpu.gemm.product import Product
 from flambeau.devices.cpu.gemm.tile_text import SUM_BLOCK
@@ -33,13 +34,19 @@ _SOME_TILES: Final = 4
 _MANY_TILES: Final = 10
 # Tiles of a row of C from which a narrower last tile would save too little.
 _LONG_ROW: Final = 8
-# Rows of A up to which units do not share a packed B.
+# Rows of A up to which units do not share a packed B, and up to which a unit that packs its own
+# columns takes all of them: packing twice costs more than it gains, the more so the fewer rows.
 _SHARED_ROWS: Final = 192
-# Bytes of B that one unit walks over again and again: half of a second-level cache.
-_CACHED_BYTES: Final = 256 << 10
+_OWN_ROWS: Final = 2048
+# Units may end up to one part in so many after the soonest.
+_UNEVEN: Final = 25
+# Bytes of B that one unit walks over again and again, at most.
+_CACHED_BYTES: Final = 512 << 10
 # Bytes between steps of k from which A is packed.
 _SPARSE_BYTES: Final = 2048
+# Elements of k that are packed together, at least and, where the cache has room, at most.
 _K_BLOCK: Final = 1024
+_DEEP_K_BLOCK: Final = 2048
 # Multiply-adds of a unit in large products, of the smallest unit worth handing to another thread,
 # and of the smallest worth handing out for balance alone.
 _UNIT_WORK: Final = 2_000_000
@@ -141,10 +148,12 @@ def grid_of(
     rows, width = tile[0], tile[1] * element.lanes
     m, n, k = product.m, product.n, max(1, product.k)
     n_entries = prod(product.sizes)
+    cached = min(_CACHED_BYTES, second_cache_bytes() // 2) // element.n_packed_bytes
     k_block = k
-    if k > _K_BLOCK + _K_BLOCK // 2:
-        k_block = round_up(-(-k // -(-k // _K_BLOCK)), SUM_BLOCK)
-    cached = _CACHED_BYTES // (k_block * element.n_packed_bytes) // width * width
+    deepest = min(max(_K_BLOCK, cached // width), _DEEP_K_BLOCK)
+    if k > deepest + deepest // 4:
+        k_block = round_up(-(-k // -(-k // deepest)), SUM_BLOCK)
+    cached = cached // k_block // width * width
     n_column_blocks = -(-n // min(max(cached, width), round_up(n, width)))
     work = m * n * k
     total = work * n_entries
@@ -158,7 +167,9 @@ def grid_of(
     if wanted < n_column_blocks and work <= _BALANCE_WORK:
         n_column_blocks = wanted  # a cheap product is one unit, whatever the cache would like
     n_row_blocks = max(1, min(tall, -(-wanted // n_column_blocks)))
-    if packs[1] and m <= _SHARED_ROWS:
+    alone = max(n_column_blocks, min(wide, -(-least // n_entries)))
+    has_own = k_block == k and m <= _OWN_ROWS and _is_even(wide, alone, n_entries, n_threads)
+    if packs[1] and (m <= _SHARED_ROWS or has_own):
         # Units that have all rows pack their columns of B for themselves, where they are hot.
         n_row_blocks, wanted = 1, -(-least // n_entries)
     if n_row_blocks * n_column_blocks < wanted:
@@ -191,6 +202,13 @@ def _evened(n_tiles: int, n_blocks: int, times: int, n_threads: int) -> int:
     # A larger block costs less: the largest that ends within 2 % of the soonest.
     block = max(each for each, end in ends.items() if 50 * end <= 51 * soonest)
     return -(-n_tiles // block)
+
+
+def _is_even(n_tiles: int, n_blocks: int, times: int, n_threads: int) -> bool:
+    """Whether `n_tiles` cut into at least so many blocks keep all threads busy to the end."""
+    block = -(-n_tiles // _evened(n_tiles, n_blocks, times, n_threads))
+    end = _end(n_tiles, block, times, n_threads)
+    return end * n_threads * _UNEVEN <= n_tiles * times * (_UNEVEN + 1)
 
 
 def _end(n_tiles: int, block: int, times: int, n_threads: int) -> int:

@@ -149,6 +149,8 @@ def _plan_part(
         pack_b = ""
     elif pack_b:
         b_panel *= round_up(min(grid.k_block, product.k), element.lanes)
+        if pack_b == "rows" and not element.is_narrow and product.m >= rows:
+            pack_b = "passing"
     shape = ProductClass(
         element.dtype, element.vector_bits, rows, vectors,
         edge_vectors_of(product.n, vectors, element.lanes), pack_a, pack_b,

@@ -45,7 +45,8 @@ class ProductClass:
     rows, vectors      the tile: rows of A by vectors of B
     edge_vectors       vectors of the last tile of a row, 1 to `vectors`
     pack_a, pack_b     how a unit packs its operands into scratch, "" when it reads them in place
-                       (or packed by an earlier step): see pack_text
+                       (or packed by an earlier step): see pack_text; "passing": its first row of
+                       tiles reads B in place and leaves it packed for the others
     is_c_contiguous    columns of C are neighbours in memory
     n_batch            number of batch dimensions
     """
@@ -109,6 +110,7 @@ def _fill_context(
         seen |= {"a_row": words["packed_a_stride"], "a_column": str(size)}
     if shape.pack_b:
         seen["b_row"] = str(shape.vectors * element.lanes * size)
+        seen["b_source_row"] = words["b_row"]
     seen["valid_rows"] = str(shape.rows)
     for index, word in enumerate(CONTEXT):
         if word in seen:
@@ -179,18 +181,20 @@ def _depth_loop(
         )
     if shape.pack_b:
         tile_b = packed[1]
+    if shape.pack_b and shape.pack_b != "passing":
         lines.put(
             f"call fastcc void @pack_b(ptr %kb, ptr {tile_b}, i64 {length}, i64 {block.columns}, "
             f"i64 {words['b_row']}, i64 {words['b_column']}, i64 {words['b_panel']})"
         )
-    _tile_loops(lines, shape, element, words, block._replace(a=tile_a, b=tile_b))
+    _tile_loops(lines, shape, element, words, block._replace(a=tile_a, b=tile_b), "%kb")
     lines.label("next_depth")
     lines.put("br i1 %is_end, label %next_unit, label %depth")
 
 
 def _tile_loops(
-    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str], block: _Block
-) -> None:
+    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str], block: _Block,
+    source_b: str,
+) -> None:  # fmt: skip
     """Tiles of a unit, a row of them at a time so that their part of A stays in the first cache.
 
     The last row of tiles, when rows are left, starts early where A lies in place; a packed A has
@@ -198,6 +202,15 @@ def _tile_loops(
     a, b, c, rows, n_columns = block
     a_step = words["a_tile"]
     c_step = lines.let(f"mul i64 {words['c_row']}, {shape.rows}")
+    if shape.pack_b == "passing":
+        lines.put("br label %first")
+        lines.label("first")
+        operands = (a, source_b, c, "%scratch")
+        _columns_loop(lines, "first", shape, element, words, operands, n_columns, b)
+        a, c, sums = lines.offset(a, a_step), lines.offset(c, c_step), "%first_s"
+        rows = lines.let(f"sub i64 {rows}, {shape.rows}")
+    else:
+        sums = "%scratch"
     lines.put("br label %before_rows")
     lines.label("before_rows")
     lines.put(f"%has_rows = icmp sge i64 {rows}, {shape.rows}")
@@ -206,7 +219,7 @@ def _tile_loops(
     lines.put(f"%rows_left = phi i64 [ {rows}, %before_rows ], [ %nrows_left, %rows_done ]")
     lines.put(f"%ra = phi ptr [ {a}, %before_rows ], [ %nra, %rows_done ]")
     lines.put(f"%rc = phi ptr [ {c}, %before_rows ], [ %nrc, %rows_done ]")
-    lines.put("%rs = phi ptr [ %scratch, %before_rows ], [ %rows_s, %rows_done ]")
+    lines.put(f"%rs = phi ptr [ {sums}, %before_rows ], [ %rows_s, %rows_done ]")
     operands = ("%ra", b, "%rc", "%rs")
     _columns_loop(lines, "rows", shape, element, words, operands, n_columns)
     lines.put(f"%nra = getelementptr i8, ptr %ra, i64 {a_step}")
@@ -217,7 +230,7 @@ def _tile_loops(
     lines.label("edge")
     lines.put(f"%ea = phi ptr [ {a}, %before_rows ], [ %nra, %rows_done ]")
     lines.put(f"%ec = phi ptr [ {c}, %before_rows ], [ %nrc, %rows_done ]")
-    lines.put("%es = phi ptr [ %scratch, %before_rows ], [ %rows_s, %rows_done ]")
+    lines.put(f"%es = phi ptr [ {sums}, %before_rows ], [ %rows_s, %rows_done ]")
     lines.put(f"%edge_left = phi i64 [ {rows}, %before_rows ], [ %nrows_left, %rows_done ]")
     lines.put("%has_edge = icmp sgt i64 %edge_left, 0")
     lines.put("br i1 %has_edge, label %edge_row, label %next_depth")
@@ -238,9 +251,10 @@ def _tile_loops(
 
 def _columns_loop(
     lines: Lines, label: str, shape: ProductClass, element: Element, words: dict[str, str],
-    pointers: tuple[str, str, str, str], n_columns: str,
+    pointers: tuple[str, str, str, str], n_columns: str, packed: str = "",
 ) -> None:  # fmt: skip
-    """One row of tiles; leaves the block `{label}_done` open, sums' end in `%{label}_s`."""
+    """One row of tiles, which leave B at `packed` if that is given; leaves the block `{label}_done`
+    open, sums' end in `%{label}_s`."""
     a, b, c, sums = pointers
     width = shape.vectors * element.lanes
     c_step = lines.let(f"mul i64 {words['c_column']}, {width}")
@@ -251,20 +265,27 @@ def _columns_loop(
     lines.put(f"{p}_b = phi ptr [ {b}, %{label} ], [ {p}_nb, %{label}_next ]")
     lines.put(f"{p}_c = phi ptr [ {c}, %{label} ], [ {p}_nc, %{label}_next ]")
     lines.put(f"{p}_t = phi ptr [ {sums}, %{label} ], [ {p}_s, %{label}_next ]")
+    if packed:
+        lines.put(f"{p}_p = phi ptr [ {packed}, %{label} ], [ {p}_np, %{label}_next ]")
+        lines.put(f"{p}_np = getelementptr i8, ptr {p}_p, i64 {words['b_panel']}")
     lines.put(f"{p}_ncolumns = sub i64 {p}_columns, {width}")
-    lines.put(f"{p}_nb = getelementptr i8, ptr {p}_b, i64 {words['b_panel']}")
+    b_step = str(width * element.n_bytes) if packed else words["b_panel"]
+    lines.put(f"{p}_nb = getelementptr i8, ptr {p}_b, i64 {b_step}")
     lines.put(f"{p}_nc = getelementptr i8, ptr {p}_c, i64 {c_step}")
     lines.put(f"{p}_s = getelementptr i8, ptr {p}_t, i64 {words['sums_step']}")
     columns = lines.smaller(f"{p}_columns", width)
-    operands = f"(ptr {a}, ptr {p}_b, ptr {p}_c, ptr {p}_t, i64 {columns}, ptr %context)"
+    operands = f"ptr {a}, ptr {p}_b, ptr {p}_c, ptr {p}_t, i64 {columns}, ptr %context"
+    tile = "tile"
+    if packed:
+        tile, operands = "packing_tile", f"{operands}, ptr {p}_p"
     if shape.edge_vectors != shape.vectors:
         lines.put(f"{p}_is_narrow = icmp sle i64 {p}_columns, {shape.edge_vectors * element.lanes}")
         lines.put(f"br i1 {p}_is_narrow, label %{label}_narrow, label %{label}_wide")
         lines.label(f"{label}_narrow")
-        lines.put(f"call fastcc void @tile_{shape.rows}x{shape.edge_vectors}{operands}")
+        lines.put(f"call fastcc void @{tile}_{shape.rows}x{shape.edge_vectors}({operands})")
         lines.put(f"br label %{label}_next")
         lines.label(f"{label}_wide")
-    lines.put(f"call fastcc void @tile_{shape.rows}x{shape.vectors}{operands}")
+    lines.put(f"call fastcc void @{tile}_{shape.rows}x{shape.vectors}({operands})")
     lines.put(f"br label %{label}_next")
     lines.label(f"{label}_next")
     lines.put(f"{p}_more = icmp sgt i64 {p}_ncolumns, 0")
@@ -279,10 +300,15 @@ def product_kernel(shape: ProductClass) -> tuple[str, str]:
     tiles = {(shape.rows, shape.vectors), (shape.rows, shape.edge_vectors)}
     parts = [element.declarations]
     parts.append(ragged_function(element, shape.vectors, shape.is_c_contiguous))
-    parts += [tile_function(element, *tile, shape.is_c_contiguous, False) for tile in sorted(tiles)]
+    passing = [0, shape.vectors] if shape.pack_b == "passing" else [0]
+    parts += [
+        tile_function(element, *tile, shape.is_c_contiguous, False, packed_vectors)
+        for tile in sorted(tiles)
+        for packed_vectors in passing
+    ]
     if shape.pack_a:
         parts.append(pack_a_function(element, shape.pack_a, shape.rows))
-    if shape.pack_b:
+    if shape.pack_b and not passing[-1]:
         parts.append(pack_b_function(element, shape.pack_b, shape.vectors))
     parts.append(_units_function("KERNEL", shape, element))
     text = "\n".join(parts)

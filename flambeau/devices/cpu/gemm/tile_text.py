@@ -16,19 +16,28 @@ from typing import Final
 from flambeau.devices.cpu.gemm.elements import Element, Lines
 
 SUM_BLOCK: Final = 256  # elements of k in one chain of fma
+# Steps of k that lines of B are asked for ahead: a panel is larger than the first cache, and CPUs
+# do not guess rows that lie far apart.
+AHEAD: Final = 8
+_LINE_BYTES: Final = 64
 
 # Words of the context.
 CONTEXT: Final = (
     "a_row", "a_column", "b_row", "c_row", "c_column", "k_length", "is_first", "is_last",
-    "valid_rows",
+    "valid_rows", "b_source_row",
 )  # fmt: skip
 
 
 def tile_function(
-    element: Element, rows: int, vectors: int, is_c_contiguous: bool, has_all_rows: bool = True
-) -> str:
+    element: Element, rows: int, vectors: int, is_c_contiguous: bool, has_all_rows: bool = True,
+    packed_vectors: int = 0,
+) -> str:  # fmt: skip
     """`@tile_RxV(a, b, c, sums, columns, context)`: rows x vectors of C over k_length of k; only
-    the first valid_rows are stored, unless it always has all of them."""
+    the first valid_rows are stored, unless it always has all of them.
+
+    With packed_vectors, `@packing_tile_RxV(a, b, c, sums, columns, context, packed)`: it reads B by
+    b_source_row and leaves what it read at `packed`, in rows of so many vectors.
+    """
     lines = Lines()
     count = rows * vectors
     lines.label("entry")
@@ -39,6 +48,8 @@ def tile_function(
     thrice = lines.let(f"mul i64 {context['a_row']}, 3")
     five = lines.let(f"mul i64 {context['a_row']}, 5")
     step_a = lines.let(f"mul i64 {context['a_column']}, {SUM_BLOCK}")
+    if packed_vectors:
+        context["b_row"] = context["b_source_row"]
     step_b = lines.let(f"mul i64 {context['b_row']}, {SUM_BLOCK}")
     lines.put("br label %block")
 
@@ -47,6 +58,10 @@ def tile_function(
     lines.put("%block_b = phi ptr [ %b, %entry ], [ %next_block_b, %again ]")
     lines.put(f"%left = phi i64 [ {context['k_length']}, %entry ], [ %next_left, %again ]")
     lines.put(f"%first = phi i64 [ {context['is_first']}, %entry ], [ 0, %again ]")
+    packed_row = packed_vectors * element.lanes * element.n_packed_bytes
+    if packed_row:
+        lines.put("%block_p = phi ptr [ %packed, %entry ], [ %next_block_p, %again ]")
+        lines.put(f"%next_block_p = getelementptr i8, ptr %block_p, i64 {packed_row * SUM_BLOCK}")
     lines.put(f"%next_block_a = getelementptr i8, ptr %block_a, i64 {step_a}")
     lines.put(f"%next_block_b = getelementptr i8, ptr %block_b, i64 {step_b}")
     lines.put(f"%next_left = sub i64 %left, {SUM_BLOCK}")
@@ -57,16 +72,17 @@ def tile_function(
     steps = lines.smaller("%left", SUM_BLOCK)
     lines.put("br i1 %has_some, label %chain, label %sum")
 
-    _chain(lines, element, rows, vectors, starts, steps, context, thrice)
+    _chain(lines, element, rows, vectors, starts, steps, context, thrice, packed_row)
 
     _add_to_sums(lines, element, count, context["is_last"])
     lines.label("finish")
     valid = str(rows) if has_all_rows else context["valid_rows"]
     _store_tile(lines, element, rows, vectors, context, is_c_contiguous, valid)
     body = "\n".join(lines.text)
+    name, last = ("packing_tile", ", ptr %packed") if packed_row else ("tile", "")
     return (
-        f"define internal fastcc void @tile_{rows}x{vectors}"
-        f"(ptr %a, ptr %b, ptr %c, ptr %sums, i64 %columns, ptr %context) nounwind {{\n{body}\n}}\n"
+        f"define internal fastcc void @{name}_{rows}x{vectors}(ptr %a, ptr %b, ptr %c, ptr %sums, "
+        f"i64 %columns, ptr %context{last}) nounwind {{\n{body}\n}}\n"
     )
 
 
@@ -102,7 +118,7 @@ def _add_to_sums(lines: Lines, element: Element, count: int, is_last: str) -> No
 
 def _chain(
     lines: Lines, element: Element, rows: int, vectors: int, starts: list[str], steps: str,
-    context: dict[str, str], thrice: str,
+    context: dict[str, str], thrice: str, packed_row: int,
 ) -> None:  # fmt: skip
     """One block over k: accumulators in phi nodes, one step of k an iteration."""
     vector, n_packed = element.vector, element.n_packed_bytes
@@ -113,6 +129,9 @@ def _chain(
         lines.put(f"%a{g} = phi ptr [ {start}, %block ], [ %na{g}, %chain ]")
     lines.put("%bp = phi ptr [ %block_b, %block ], [ %nbp, %chain ]")
     lines.put(f"%k = phi i64 [ {steps}, %block ], [ %nk, %chain ]")
+    if packed_row:
+        lines.put("%p = phi ptr [ %block_p, %block ], [ %np, %chain ]")
+        lines.put(f"%np = getelementptr i8, ptr %p, i64 {packed_row}")
     row = context["a_row"]
 
     def left(r: int) -> str:
@@ -125,8 +144,11 @@ def _chain(
         return element.broadcast(lines, pointer)
 
     def right(v: int) -> str:
-        pointer = lines.offset("%bp", v * element.lanes * n_packed)
-        return lines.let(f"load {vector}, ptr {pointer}, align {n_packed}")
+        offset = v * element.lanes * n_packed
+        value = lines.let(f"load {vector}, ptr {lines.offset('%bp', offset)}, align {n_packed}")
+        if packed_row:
+            lines.put(f"store {vector} {value}, ptr {lines.offset('%p', offset)}, align 32")
+        return value
 
     # The shorter side of the tile stays in registers, the other passes through one.
     if rows < vectors:
@@ -143,6 +165,9 @@ def _chain(
         i = r * vectors + v
         total = element.multiply_add(lines, a, b, f"%c{i}")
         lines.text[-1] = lines.text[-1].replace(f"{total} = ", f"%n{i} = ")
+    ahead = lines.let(f"getelementptr [{AHEAD} x i8], ptr %bp, i64 {context['b_row']}")
+    for offset in range(0, vectors * element.lanes * n_packed, _LINE_BYTES):
+        lines.prefetch(lines.offset(ahead, offset))
     for g in range(len(starts)):
         lines.put(f"%na{g} = getelementptr i8, ptr %a{g}, i64 {context['a_column']}")
     lines.put(f"%nbp = getelementptr i8, ptr %bp, i64 {context['b_row']}")

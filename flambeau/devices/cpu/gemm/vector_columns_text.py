@@ -21,7 +21,6 @@ from flambeau.devices.cpu.gemm.tile_text import SUM_BLOCK
 _PIECES: Final = 4
 # How far ahead of their use columns are fetched; there are too many for the CPU to notice.
 _AHEAD_BYTES: Final = 512
-PREFETCH: Final = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
 
 
 @dataclass(frozen=True)
@@ -251,7 +250,7 @@ def _line_of_chains(
             if not step:
                 for each in starts:
                     place = lines.offset(lines.offset(each, block * SUM_BLOCK * size), ahead)
-                    lines.put(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
+                    lines.prefetch(place)
             move = (block * SUM_BLOCK + step) * size
             pointers = [lines.offset(each, move) if move else each for each in starts]
             pointer = f"%{tag}_a{block}"

@@ -22,7 +22,7 @@ from flambeau.devices.cpu.gemm.elements import (
     batch_indices,
     element_of,
 )
-from flambeau.devices.cpu.gemm.vector_columns_text import PREFETCH, Chains, columns_function
+from flambeau.devices.cpu.gemm.vector_columns_text import Chains, columns_function
 from flambeau.devices.cpu.gemm.vector_rows_text import rows_function
 
 # Words of a kernel, in order; then for each batch dimension its size and the strides of a, b, c.
@@ -122,7 +122,7 @@ done:
         function = rows_function(element)
     else:
         chains = Chains(shape.groups, shape.blocks, shape.kind == "few_columns")
-        function = PREFETCH + columns_function(element, chains)
+        function = columns_function(element, chains)
     body = "\n".join(lines.text)
     text = (
         f"{element.declarations}\n{_store_function(element)}\n{function}\n"

@@ -213,6 +213,27 @@ def test_batches(rng):
     assert same_bits(c, expected(a, b, FLOAT))
 
 
+@pytest.mark.parametrize("kind", [FLOAT, dtypes.float64, dtypes.int32], ids=str)
+@pytest.mark.parametrize("vector_bits", WIDTHS)
+@pytest.mark.parametrize("in_place_bytes", [0, 1 << 30])
+def test_columns_packed_in_passing(monkeypatch, rng, in_place_bytes, vector_bits, kind):
+    # The first tiles of a unit read B where it lies and leave it packed for those below.
+    monkeypatch.setattr(grid, "_IN_PLACE_BYTES", dict.fromkeys(WIDTHS, in_place_bytes))
+    plan_product.cache_clear()
+    n_packing = 0
+    for m, n, k in ((25, 65, 33), (31, 130, 300), (100, 200, 520), (40, 70, 3000)):
+        for batch in ((), (3,)):
+            for n_threads in (1, 2, 3):
+                a, b = filled(rng, (*batch, m, k), kind), filled(rng, (*batch, k, n), kind)
+                c = filled(rng, (*batch, m, n), kind)
+                plan = plan_of(a, b, c, kind, vector_bits, n_threads)
+                n_packing += any("@packing_tile" in step.text for step in plan.steps)
+                BoundPlan(plan, a, b, c).run()
+                assert same_bits(c, expected(a, b, kind))
+    plan_product.cache_clear()
+    assert n_packing >= 12 if in_place_bytes == 0 else not n_packing
+
+
 def test_any_strides(rng):
     """Steps, reversed rows and columns, repeated rows: of A, B and C."""
     a = filled(rng, (40, 60), FLOAT)[::2, ::-3]
