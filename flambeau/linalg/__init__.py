@@ -18,8 +18,9 @@ _FILES: dict[str, tuple[str, ...]] = {
     "factors": ("det", "inv", "inv_ex", "slogdet", "solve", "solve_ex", "solve_triangular"),
     "reflectors": ("householder_product",),
     "spectra": (
-        "eig", "eigh", "eigvals", "eigvalsh", "lstsq", "matrix_rank", "pinv", "svd", "svdvals",
+        "eig", "eigh", "eigvals", "eigvalsh", "matrix_rank", "pinv", "svd", "svdvals",
     ),
+    "least_squares": ("lstsq",),
     "norms": ("cond", "matrix_norm", "norm", "vector_norm"),
     "products": (
         "cross", "diagonal", "matrix_exp", "matrix_power", "multi_dot", "tensorinv",

@@ -18,9 +18,7 @@ def floating(name: str, given: Any, low: bool = False) -> None:
     """Refuse dtypes that LAPACK has no routine for."""
     kind = SCALAR_TYPE_NAMES[given.dtype.name]
     if given.dtype.is_complex:
-        raise NotImplementedError(
-            helped(f"{name}: complex matrices are not there yet", fix="the real and imaginary part")
-        )
+        return
     if not given.dtype.is_floating_point:
         raise RuntimeError(
             helped(
@@ -73,6 +71,32 @@ def solvable(name: str, A: Any, B: Any, left: bool) -> None:
         )
 
 
+def finite(name: str, matrices: Any) -> None:
+    """Refuse matrices with infinities or NaNs, in which LAPACK would search for singular values."""
+    is_finite = matrices.isfinite().flatten(-2).all(-1)
+    if not bool(is_finite.all()):
+        number = is_finite.reshape(-1).tolist().index(False)
+        where = f"(Batch element {number}): " if matrices.dim() > 2 else ""
+        raise _LinAlgError(
+            f"{name}: {where}The algorithm failed to converge because the input matrix contained "
+            "non-finite values."
+        )
+
+
+def free_of_angle(name: str, kind: str, turned: Any) -> None:
+    """Refuse gradients of functions that change when a complex vector of each pair is multiplied
+    by a number of length 1, which decompositions leave open."""
+    if not bool(turned.imag.abs().le(1e-2).all()):
+        raise RuntimeError(
+            helped(
+                f"{name}: The {kind} in the complex case are specified up to multiplication by "
+                "e^{i phi}. The specified loss function depends on this quantity, so it is "
+                "ill-defined.",
+                fix="a function of abs() of the vectors, or of products that leave it out",
+            )
+        )
+
+
 _REASONS = {
     "inv": "The diagonal element {info} is zero, the inversion could not be completed because the "
     "input matrix is singular.",
@@ -89,9 +113,12 @@ _REASONS = {
 }
 
 
-def succeeded(name: str, reason: str, infos: Sequence[int], is_batch: bool) -> None:
+def succeeded(
+    name: str, reason: str, infos: Sequence[int], is_batch: bool,
+    error: type[RuntimeError] = _LinAlgError,
+) -> None:  # fmt: skip
     """Raise torch's error for the first entry that LAPACK could not do."""
     for number, info in enumerate(infos):
         if info:
             where = f"(Batch element {number}): " if is_batch else ""
-            raise _LinAlgError(f"{name}: {where}{_REASONS[reason].format(info=info)}")
+            raise error(f"{name}: {where}{_REASONS[reason].format(info=info)}")

@@ -11,7 +11,6 @@ import ctypes
 from typing import Any
 
 from flambeau.autograd.function import Function
-from flambeau.base.errors import helped
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.linalg.factors import (
@@ -26,29 +25,34 @@ from flambeau.linalg.lapack import call, columns, copied, each, with_workspace, 
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import takes_out
+from flambeau.tensor.public.composed import diag_embed
 from flambeau.tensor.tensor import result_tuple
 
 
 @named
 class LinalgCholeskyEx(Function):
-    """L of A = L L^T."""
+    """L of A = L L^H."""
 
     @staticmethod
-    def forward(ctx: Any, matrices: Any, infos: list[int]) -> Any:
-        factor = copied(t.tril(matrices.detach()))
+    def forward(ctx: Any, matrices: Any, upper: bool, infos: list[int]) -> Any:
+        given = matrices.detach()
+        factor = copied(t.triu(given) if upper else t.tril(given))
         size = factor.shape[-1]
         for (at,) in each((factor, 2)):
-            infos.append(call("potrf", factor.dtype, "L", size, at, max(1, size)))
+            infos.append(call("potrf", factor.dtype, "U" if upper else "L", size, at, max(1, size)))
+        ctx.upper = upper
         ctx.save_for_backward(factor)
         return factor
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         (factor,) = ctx.saved_tensors
-        inner = t.tril(factor.mT.matmul(grad))
-        inner = inner + t.tril(inner, -1).mT
-        half = solve_triangular(factor.mT, inner, upper=True)
-        return 0.5 * solve_triangular(factor, half, upper=False, left=False), None
+        if ctx.upper:  # the adjoint of the lower factor of the same matrix
+            factor, grad = factor.mH, grad.mH
+        inner = t.tril(factor.mH.matmul(grad))
+        inner = inner + t.tril(inner, -1).mH
+        half = solve_triangular(factor.mH, inner, upper=True)
+        return 0.5 * solve_triangular(factor, half, upper=False, left=False), None, None
 
 
 @in_float32
@@ -62,17 +66,16 @@ def _cholesky_ex(name: str, input: Any, upper: bool, check_errors: bool) -> Any:
     checks.square(name, input)
     checks.floating(name, input)
     infos: list[int] = []
-    made = LinalgCholeskyEx.apply(input.mT if upper else input, infos)
+    factor = LinalgCholeskyEx.apply(input, upper, infos)
     if check_errors:
         checks.succeeded(name, "cholesky", infos, input.dim() > 2)
-    factor = made.mT if upper else made
     return result_tuple("linalg_cholesky_ex", ("L", "info"), (factor, info_of(infos, input)))
 
 
 @in_float32
 @takes_out
 def cholesky(input: Any, *, upper: bool = False) -> Any:
-    """L of A = L L^T for symmetric positive definite matrices; upper: its transpose.
+    """L of A = L L^H for Hermitian positive definite matrices; upper: its adjoint.
 
     >>> import flambeau as torch
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
@@ -95,9 +98,9 @@ class CholeskySolve(Function):
 
     @staticmethod
     def forward(ctx: Any, right: Any, factor: Any, upper: bool) -> Any:
-        lower = factor.mT if upper else factor
+        lower = factor.mH if upper else factor
         half = LinalgSolveTriangular.apply(lower, right, False, True, False)
-        made = LinalgSolveTriangular.apply(lower.mT, half, True, True, False)
+        made = LinalgSolveTriangular.apply(lower.mH, half, True, True, False)
         ctx.save_for_backward(factor, made)
         ctx.upper = upper
         return made
@@ -106,8 +109,8 @@ class CholeskySolve(Function):
     def backward(ctx: Any, grad: Any) -> Any:
         factor, made = ctx.saved_tensors
         into_right = cholesky_solve(grad, factor, ctx.upper)
-        inner = into_right.matmul(made.mT)
-        inner = inner + inner.mT
+        inner = into_right.matmul(made.mH)
+        inner = inner + inner.mH
         into_factor = factor.matmul(inner) if ctx.upper else inner.matmul(factor)
         return into_right, -into_factor, None
 
@@ -145,7 +148,7 @@ class CholeskyInverse(Function):
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         factor, made = ctx.saved_tensors
-        inner = made.matmul(grad + grad.mT).matmul(made)
+        inner = made.matmul(grad + grad.mH).matmul(made)
         return -(factor.matmul(inner) if ctx.upper else inner.matmul(factor)), None
 
 
@@ -173,43 +176,59 @@ class LinalgLuFactorEx(Function):
     @staticmethod
     def backward(ctx: Any, grad: Any, _: Any) -> Any:
         factor, pivots = ctx.saved_tensors
-        if factor.shape[-1] != factor.shape[-2]:
-            raise NotImplementedError(
-                helped(
-                    "the gradient of lu_factor needs square matrices",
-                    given=f"{factor.shape[-2]} by {factor.shape[-1]} matrices",
-                )
-            )
         permutation, lower, upper = lu_unpack(factor, pivots)
-        inner = t.tril(lower.mT.matmul(t.tril(grad, -1)), -1)
-        inner = inner + t.triu(t.triu(grad).matmul(upper.mT))
-        half = solve_triangular(lower.mT, inner, upper=True, unitriangular=True)
-        made = solve_triangular(upper.mT, half, upper=False, left=False)
-        return permutation.matmul(made), None
+        size = min(factor.shape[-2:])
+        into_lower, into_upper = t.tril(grad[..., :size], -1), t.triu(grad[..., :size, :])
+        return permutation.matmul(_lu_backward(lower, upper, into_lower, into_upper)), None
+
+
+def _lu_backward(lower: Any, upper: Any, into_lower: Any, into_upper: Any) -> Any:
+    """The cotangent of P^T A: of its square corner, of the rows below or the columns beside it."""
+    size = lower.shape[-1]
+    corner, below, beside = lower[..., :size, :], lower[..., size:, :], upper[..., size:]
+    square, into_below, into_beside = (
+        upper[..., :size], into_lower[..., size:, :], into_upper[..., size:],
+    )  # fmt: skip
+    of_lower = corner.mH.matmul(into_lower[..., :size, :]) - into_beside.matmul(beside.mH)
+    of_upper = into_upper[..., :size].matmul(square.mH) - below.mH.matmul(into_below)
+    inner = t.tril(of_lower, -1) + t.triu(of_upper)
+    half = t.cat([solve_triangular(square.mH, inner, upper=False, left=False), into_beside], -1)
+    made = solve_triangular(corner.mH, half, upper=True, unitriangular=True)
+    rest = solve_triangular(square.mH, into_below, upper=False, left=False)
+    return t.cat([made, rest], -2) if below.shape[-2] else made
 
 
 @in_float32
 @takes_out
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """lu_factor, and where U has a zero."""
-    checks.matrices("torch.lu_factor", A)
-    checks.floating("torch.lu_factor", A)
+    made = _lu_factor("torch.lu_factor", A, pivot, check_errors, "torch.linalg.lu_factor_ex")
+    return result_tuple("linalg_lu_factor_ex", ("LU", "pivots", "info"), made)
+
+
+def _lu_factor(
+    name: str, matrices: Any, pivot: bool, check_errors: bool, failing: str = ""
+) -> tuple[Any, Any, Any]:
+    if matrices.dim() < 2:
+        raise RuntimeError(
+            f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(matrices.shape)} "
+            "instead"
+        )
+    checks.floating(name, matrices)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     infos: list[int] = []
-    factor, pivots = LinalgLuFactorEx.apply(A, infos)
+    factor, pivots = LinalgLuFactorEx.apply(matrices, infos)
     if check_errors:
-        checks.succeeded("torch.linalg.lu_factor", "lu_factor", infos, A.dim() > 2)
-    return result_tuple(
-        "linalg_lu_factor_ex", ("LU", "pivots", "info"), (factor, pivots, info_of(infos, A))
-    )
+        checks.succeeded(failing, "lu_factor", infos, matrices.dim() > 2, RuntimeError)
+    return factor, pivots, info_of(infos, matrices)
 
 
 @in_float32
 @takes_out
 def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     """L and U of A = P L U in one matrix, and the pivots."""
-    factor, pivots, _ = lu_factor_ex(A, pivot=pivot, check_errors=True)
+    factor, pivots, _ = _lu_factor("torch.lu_factor", A, pivot, True, "torch.linalg.lu_factor")
     return result_tuple("linalg_lu_factor", ("LU", "pivots"), (factor, pivots))
 
 
@@ -233,25 +252,27 @@ def lu_unpack(
 
 def _permutation(pivots: Any, rows: int, like: Any) -> Any:
     orders = []
-    flat = pivots.reshape(-1, pivots.shape[-1]).tolist() if pivots.numel() else []
-    for swaps in flat:
+    shape = (*like.shape[:-2], rows, rows)
+    if not pivots.shape[-1]:
+        return t.eye(rows, dtype=like.dtype).expand(shape).clone()
+    for swaps in pivots.reshape(-1, pivots.shape[-1]).tolist() if pivots.numel() else []:
         order = list(range(rows))
         for place, other in enumerate(swaps):
             order[place], order[other - 1] = order[other - 1], order[place]
         orders.append(order)
-    shape = (*like.shape[:-2], rows, rows)
     if not orders:
         return t.zeros(shape, dtype=like.dtype)
     eye = t.eye(rows, dtype=like.dtype)
     index = creation.tensor(orders)
-    return eye.index_select(0, index.reshape(-1)).reshape(-1, rows, rows).mT.reshape(shape)
+    turned = eye.index_select(0, index.reshape(-1)).reshape(-1, rows, rows).mT
+    return turned.contiguous().reshape(shape)
 
 
 @in_float32
 @takes_out
 def lu(A: Any, *, pivot: bool = True) -> Any:
     """P, L and U of A = P L U."""
-    factor, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    factor, pivots, _ = _lu_factor("linalg.lu", A, pivot, False)
     return result_tuple("linalg_lu", ("P", "L", "U"), tuple(lu_unpack(factor, pivots)))
 
 
@@ -261,10 +282,10 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     """X of A X = B from what lu_factor returns."""
     permutation, lower, upper = lu_unpack(LU, pivots)
     if not left:
-        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     if adjoint:
-        half = solve_triangular(upper.mT, B, upper=False)
-        made = solve_triangular(lower.mT, half, upper=True, unitriangular=True)
+        half = solve_triangular(upper.mH, B, upper=False)
+        made = solve_triangular(lower.mH, half, upper=True, unitriangular=True)
         return permutation.matmul(made)
     half = solve_triangular(lower, permutation.mT.matmul(B), upper=False, unitriangular=True)
     return solve_triangular(upper, half, upper=True)
@@ -320,14 +341,14 @@ class LinalgQr(Function):
         rows, width = basis.shape[-2], upper.shape[-1]
         if ctx.mode == "complete" and rows > width:
             raise RuntimeError(
-                "The QR decomposition is not differentiable when mode='complete' and nrows > ncols"
+                "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
             )
         if rows >= width:
             return _qr_backward(basis, upper, into_basis, into_upper), None
-        # A = [X | Y], Q and the first columns of R belong to X, the others are Q^T Y.
+        # A = [X | Y], Q and the first columns of R belong to X, the others are Q^H Y.
         first, others = upper[..., :rows], into_upper[..., rows:]
         rest = basis.matmul(upper[..., rows:])
-        into = into_basis + rest.matmul(others.mT)
+        into = into_basis + rest.matmul(others.mH)
         into_first = _qr_backward(basis, first, into, into_upper[..., :rows])
         return t.cat([into_first, basis.matmul(others)], -1), None
 
@@ -337,10 +358,11 @@ def _copy_columns(source: Any, target: Any, n_bytes: int) -> None:
 
 
 def _qr_backward(basis: Any, upper: Any, into_basis: Any, into_upper: Any) -> Any:
-    inner = upper.matmul(into_upper.mT) - into_basis.mT.matmul(basis)
-    symmetric = t.tril(inner) + t.tril(inner, -1).mT
-    whole = into_basis + basis.matmul(symmetric)
-    return solve_triangular(upper.mT, whole, upper=False, left=False)
+    inner = upper.matmul(into_upper.mH) - into_basis.mH.matmul(basis)
+    below = t.tril(inner, -1)
+    hermitian = below + below.mH + diag_embed(inner.diagonal(0, -2, -1).real)
+    whole = into_basis + basis.matmul(hermitian)
+    return solve_triangular(upper.mH, whole, upper=False, left=False)
 
 
 @in_float32

@@ -14,7 +14,7 @@ from flambeau.base import dtypes
 from flambeau.base.shapes import broadcast_shapes
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
-from flambeau.linalg.lapack import call, copied, each, with_workspace
+from flambeau.linalg.lapack import call, copied, each
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import takes_out
@@ -44,25 +44,32 @@ def eliminated(matrices: Any) -> tuple[Any, Any, list[int]]:
     return factor, pivots, infos
 
 
+def solved(matrices: Any, right: Any) -> tuple[Any, list[int]]:
+    """X of A X = B, and where U has a zero: what stands there is then not finite."""
+    factor, pivots, infos = eliminated(matrices)
+    made = copied(right)
+    size, width = made.shape[-2:]
+    for at, pivot, to in each((factor, 2), (pivots, 1), (made, 2)):
+        call("getrs", made.dtype, "N", size, width, at, max(1, size), pivot, to, max(1, size))
+    return made, infos
+
+
 @named
 class LinalgInvEx(Function):
     """The inverse."""
 
     @staticmethod
     def forward(ctx: Any, matrices: Any, infos: list[int]) -> Any:
-        factor, pivots, found = eliminated(matrices)
+        eye = t.eye(matrices.shape[-1], dtype=matrices.dtype).expand(matrices.shape)
+        made, found = solved(matrices, eye)
         infos += found
-        size, bad = factor.shape[-1], iter(found)
-        for at, pivot in each((factor, 2), (pivots, 1)):
-            if not next(bad):
-                with_workspace("getri", factor.dtype, size, at, max(1, size), pivot)
-        ctx.save_for_backward(factor)
-        return factor
+        ctx.save_for_backward(made)
+        return made
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         (inverse,) = ctx.saved_tensors
-        turned = inverse.mT
+        turned = inverse.mH
         return -turned.matmul(grad).matmul(turned), None
 
 
@@ -121,7 +128,7 @@ class LinalgDet(Function):
     def backward(ctx: Any, grad: Any) -> Any:
         matrices, made = ctx.saved_tensors
         if not bool(t.eq(made, 0).any()):
-            return (grad * made)[..., None, None] * inv(matrices).mT
+            return (grad * made.conj())[..., None, None] * inv(matrices).mH
         return grad[..., None, None] * _cofactors(matrices)
 
 
@@ -134,7 +141,7 @@ def _cofactors(matrices: Any) -> Any:
     size = values.shape[-1]
     others = [t.cat([values[..., :n], values[..., n + 1 :]], -1).prod(-1) for n in range(size)]
     scaled = left * t.stack(others, -1).unsqueeze(-2)
-    return sign[..., None, None] * scaled.matmul(right)
+    return sign.conj()[..., None, None] * scaled.matmul(right)
 
 
 @takes_out
@@ -158,14 +165,17 @@ class LinalgSlogdet(Function):
     def forward(ctx: Any, matrices: Any) -> Any:
         factor, sign = _determined(matrices)
         diagonal = factor.diagonal(0, -2, -1)
-        sign = sign * diagonal.sign().prod(-1)
-        ctx.save_for_backward(matrices)
+        sign = sign * diagonal.sgn().prod(-1)
+        ctx.save_for_backward(matrices, sign)
         return sign, diagonal.abs().log().sum(-1)
 
     @staticmethod
-    def backward(ctx: Any, _: Any, grad: Any) -> Any:
-        (matrices,) = ctx.saved_tensors
-        return grad[..., None, None] * inv(matrices).mT
+    def backward(ctx: Any, into_sign: Any, grad: Any) -> Any:
+        matrices, sign = ctx.saved_tensors
+        if sign.dtype.is_complex:  # log det is the logarithm and i times the angle of the sign
+            grad = t.complex(grad, -(into_sign.conj() * sign).imag)
+        eye = t.eye(matrices.shape[-1], dtype=matrices.dtype)
+        return solve(matrices.mH, grad[..., None, None] * eye)
 
 
 @takes_out
@@ -181,6 +191,8 @@ def logdet(input: Any) -> Any:
     checks.square("logdet", input)
     checks.floating("logdet", input)
     sign, logarithm = slogdet(input)
+    if sign.dtype.is_complex:
+        return sign.log() + logarithm
     return t.where(t.lt(sign, 0), float("nan"), logarithm)
 
 
@@ -237,23 +249,16 @@ class LinalgSolveEx(Function):
 
     @staticmethod
     def forward(ctx: Any, matrices: Any, right: Any, infos: list[int]) -> Any:
-        factor, pivots, found = eliminated(matrices)
+        made, found = solved(matrices, right)
         infos += found
-        made = copied(right)
-        size, width = made.shape[-2:]
-        bad = iter(found)
-        for at, pivot, to in each((factor, 2), (pivots, 1), (made, 2)):
-            if not next(bad):
-                call("getrs", made.dtype, "N", size, width, at, max(1, size), pivot, to,
-                     max(1, size))  # fmt: skip
         ctx.save_for_backward(matrices, made)
         return made
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         matrices, made = ctx.saved_tensors
-        into_right = solve(matrices.mT, grad)
-        return -into_right.matmul(made.mT), into_right, None
+        into_right = solve(matrices.mH, grad)
+        return -into_right.matmul(made.mH), into_right, None
 
 
 def solve_triangular(
@@ -282,9 +287,10 @@ class LinalgSolveTriangular(Function):
         factor, made = copied(matrices), copied(right)
         rows, width = made.shape[-2:]
         size = max(1, factor.shape[-1])
+        one = complex(1.0) if made.dtype.is_complex else 1.0
         for at, to in each((factor, 2), (made, 2)):
             call("trsm", made.dtype, "L" if left else "R", "U" if upper else "L", "N",
-                 "U" if unitriangular else "N", rows, width, 1.0, at, size, to,
+                 "U" if unitriangular else "N", rows, width, one, at, size, to,
                  max(1, rows))  # fmt: skip
         ctx.save_for_backward(matrices, made)
         ctx.choices = upper, left, unitriangular
@@ -295,9 +301,9 @@ class LinalgSolveTriangular(Function):
         matrices, made = ctx.saved_tensors
         upper, left, unitriangular = ctx.choices
         into_right = solve_triangular(
-            matrices.mT, grad, upper=not upper, left=left, unitriangular=unitriangular
+            matrices.mH, grad, upper=not upper, left=left, unitriangular=unitriangular
         )
-        turned = made.mT
+        turned = made.mH
         whole = into_right.matmul(turned) if left else turned.matmul(into_right)
         kept = int(unitriangular)
         part = t.triu(whole, kept) if upper else t.tril(whole, -kept)
@@ -314,4 +320,6 @@ def triangular_solve(
     matrices = A.mT if transpose else A
     is_upper = upper != transpose
     made = solve_triangular(matrices, b, upper=is_upper, unitriangular=unitriangular)
-    return result_tuple("triangular_solve", ("solution", "cloned_coefficient"), (made, A.clone()))
+    return result_tuple(
+        "triangular_solve", ("solution", "cloned_coefficient"), (made, t.contiguous_copy(A.mT).mT)
+    )

@@ -18,7 +18,9 @@ from typing import Any, Final
 from flambeau.base.errors import helped
 from flambeau.tensor import creation
 
-_PREFIXES: Final = {"float32": "s", "float64": "d"}
+_PREFIXES: Final = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+# Routines whose names say what the matrices are: orthogonal or unitary, symmetric or Hermitian.
+_COMPLEX_NAMES: Final = {"orgqr": "ungqr", "syevd": "heevd"}
 _THREADS: Final = "OPENBLAS_NUM_THREADS"
 _LOCK = threading.Lock()
 
@@ -62,11 +64,17 @@ def _routine(name: str) -> Any:
     return found
 
 
+def _real(element: Any) -> Any:
+    """C's type of an element, of a complex one's parts."""
+    return ctypes.c_float if element.to_real().itemsize == 4 else ctypes.c_double
+
+
 def call(name: str, element: Any, *arguments: Any) -> int:
-    """Run a routine of an element type. Arguments: str for a letter, Address for memory, int and
-    float by reference; a last INFO is added and returned where the routine has one."""
-    routine = _routine(f"scipy_{_PREFIXES[element.name]}{name}_")
-    real = ctypes.c_float if element.name == "float32" else ctypes.c_double
+    """Run a routine of an element type. Arguments: str for a letter, Address for memory, int,
+    float and complex by reference; a last INFO is added and returned where the routine has one."""
+    routine_name = _COMPLEX_NAMES.get(name, name) if element.is_complex else name
+    routine = _routine(f"scipy_{_PREFIXES[element.name]}{routine_name}_")
+    real = _real(element)
     given: list[Any] = []
     n_letters = 0
     for each in arguments:
@@ -77,6 +85,8 @@ def call(name: str, element: Any, *arguments: Any) -> int:
             given.append(ctypes.c_void_p(each.value))
         elif isinstance(each, float):
             given.append(ctypes.byref(real(each)))
+        elif isinstance(each, complex):
+            given.append((real * 2)(each.real, each.imag))
         else:
             given.append(ctypes.byref(ctypes.c_int32(each)))
     info = ctypes.c_int32(0)
@@ -111,6 +121,11 @@ def work(element: Any, count: int) -> Address:
     return Address(ctypes.addressof(made), made)
 
 
+def real_work(element: Any, count: int) -> tuple[Address, ...]:
+    """The memory of real numbers that routines for complex ones want besides; none otherwise."""
+    return (work(element.to_real(), count),) if element.is_complex else ()
+
+
 def integers(count: int) -> Address:
     """Memory of `count` 32-bit integers for a routine."""
     made = (ctypes.c_int32 * max(1, count))()
@@ -124,8 +139,7 @@ def with_workspace(name: str, element: Any, *arguments: Any, after: tuple[Any, .
     if not count:
         asked = work(element, 1)
         call(name, element, *arguments, asked, -1, *after)
-        kind = ctypes.c_float if element.name == "float32" else ctypes.c_double
-        count = int(kind.from_address(asked.value).value)
+        count = int(_real(element).from_address(asked.value).value)
         if len(_WORK) < 1024:
             _WORK[key] = count
     return call(name, element, *arguments, work(element, count), count, *after)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.base import promotion
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
+from flambeau.ops.define import type_name
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import takes_out
@@ -41,9 +43,28 @@ def matrix_norm(
     first, second = (d % A.dim() for d in dims)
     if first == second:
         raise RuntimeError(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})")
-    given = A if dtype is None else A.to(dtype)
+    given = A if dtype is None else A.to(_wider(name, A.dtype, dtype))
     made = _matrix_norm(given, ord, first, second, keepdim)
     return made if out is None else out.copy_(made)
+
+
+def _wider(name: str, given: Any, wanted: Any) -> Any:
+    """The dtype asked for, which has to hold what is given."""
+    if not (wanted.is_floating_point or wanted.is_complex):
+        raise RuntimeError(
+            f"{name}: dtype should be floating point or complex, but got {type_name(wanted)}"
+        )
+    if given.is_complex != wanted.is_complex:
+        kind = "complex" if given.is_complex else "real"
+        raise RuntimeError(
+            f"{name}: dtype should be {kind} for {kind} inputs, but got {type_name(wanted)}"
+        )
+    if promotion.promote_types(given, wanted) is not wanted:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({type_name(given)}) should be convertible without "
+            f"narrowing to the specified dtype ({type_name(wanted)})"
+        )
+    return wanted
 
 
 def _matrix_norm(given: Any, ord: Any, first: int, second: int, keepdim: bool) -> Any:
@@ -58,13 +79,19 @@ def _matrix_norm(given: Any, ord: Any, first: int, second: int, keepdim: bool) -
         from flambeau.linalg.spectra import svdvals
 
         values = svdvals(given.movedim((first, second), (-2, -1)))
-        made = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+        if ord == "nuc" or (ord > 0 and not values.shape[-1]):
+            made = values.sum(-1)
+        else:
+            made = values.amax(-1) if ord > 0 else values.amin(-1)
         if not keepdim:
             return made
         return made.unsqueeze(min(first, second)).unsqueeze(max(first, second))
     summed, kept = (first, second) if abs(ord) == 1 else (second, first)
     totals = given.abs().sum(summed, keepdim=True)
-    made = totals.amax(kept, keepdim=True) if ord > 0 else totals.amin(kept, keepdim=True)
+    if ord > 0 and not totals.shape[kept]:
+        made = totals.sum(kept, keepdim=True)
+    else:
+        made = totals.amax(kept, keepdim=True) if ord > 0 else totals.amin(kept, keepdim=True)
     return made if keepdim else made.squeeze(max(first, second)).squeeze(min(first, second))
 
 
@@ -101,6 +128,8 @@ def cond(A: Any, p: Any = None) -> Any:
     """How much solving with matrices may enlarge errors."""
     checks.matrices("linalg.cond", A)
     checks.floating("linalg.cond", A)
+    if not A.shape[-1] or not A.shape[-2]:
+        return t.zeros(A.shape[:-2], dtype=A.dtype.to_real())
     if p is None or p in (2, -2):
         from flambeau.linalg.spectra import svdvals
 

@@ -133,7 +133,7 @@ def old_cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None
 
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """Products of vectors along a dim."""
-    made = (x * y).sum(dim)
+    made = (x.conj() * y).sum(dim)
     return stored(made, out)
 
 
@@ -181,7 +181,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
             f"prod(self.shape[:ind]), but got {prod(last)} != {prod(first)}"
         )
-    made = inv(A.reshape(prod(first), -1)).reshape(*last, *first)
+    made = inv(A.reshape(prod(first), prod(last))).reshape(*last, *first)
     return stored(made, out)
 
 

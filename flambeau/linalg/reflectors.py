@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.autograd.function import Function
 from flambeau.linalg import checks
+from flambeau.linalg.factors import named
 from flambeau.linalg.lapack import copied, each, with_workspace
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
@@ -17,16 +19,34 @@ from flambeau.tensor.public.ranges import arange
 from flambeau.tensor.tensor import result_tuple
 
 
+@named
+class Geqrf(Function):
+    """LAPACK's reflectors, whose derivative nobody gives."""
+
+    @staticmethod
+    def forward(ctx: Any, matrices: Any) -> Any:
+        factor = copied(matrices)
+        *batch, rows, width = factor.shape
+        tau = creation.empty((*batch, min(rows, width)), dtype=factor.dtype)
+        for at, scale in each((factor, 2), (tau, 1)):
+            with_workspace("geqrf", factor.dtype, rows, width, at, max(1, rows), scale)
+        return factor, tau
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
+
+
 def geqrf(input: Any, *, out: Any = None) -> Any:
     """(reflectors below the diagonal with R on and above it, their factors tau)."""
     checks.floating("geqrf", input)
     if input.dim() < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    factor = copied(input)
-    *batch, rows, width = factor.shape
-    tau = creation.empty((*batch, min(rows, width)), dtype=factor.dtype)
-    for at, scale in each((factor, 2), (tau, 1)):
-        with_workspace("geqrf", factor.dtype, rows, width, at, max(1, rows), scale)
+    if input.requires_grad and input.dtype.is_complex:
+        raise RuntimeError(
+            "geqrf does not support automatic differentiation for outputs with complex dtype."
+        )
+    factor, tau = Geqrf.apply(input)
     if out is not None:
         out[0].resize_(factor.shape).copy_(factor)
         out[1].resize_(tau.shape).copy_(tau)
@@ -62,14 +82,14 @@ def _checked(name: str, A: Any, tau: Any) -> None:
 
 
 def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
-    """The first columns of the product of the reflections I - tau v v^T, v below A's diagonal."""
+    """The first columns of the product of the reflections I - tau v v^H, v below A's diagonal."""
     _checked("torch.linalg.householder_product", A, tau)
     rows, columns = A.shape[-2:]
     unit = (arange(rows)[:, None] == arange(columns)).to(A.dtype)
     made = unit.expand(A.shape)
     for number in reversed(range(tau.shape[-1])):
         direction = _reflector(A, number)[..., None]
-        share = t.matmul(direction.mT, made) * tau[..., number, None, None]
+        share = t.matmul(direction.mH, made) * tau[..., number, None, None]
         made = made - direction * share
     made = made if tau.shape[-1] else made.clone()
     return made if out is None else out.resize_(made.shape).copy_(made)
@@ -83,9 +103,14 @@ def orgqr(input: Any, tau: Any, *, out: Any = None) -> Any:
 def ormqr(
     input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None
 ) -> Any:
-    """other times (from the left or right) the whole product of reflections, or its transpose."""
+    """other times (from the left or right) the whole product of reflections, or its adjoint."""
     made = other
     size = other.shape[-2 if left else -1]
+    if other.dim() != input.dim():
+        raise RuntimeError(
+            "torch.ormqr: Expected other to have the same number of dimensions as input, but got "
+            f"other.ndim equal to {other.dim()} and input.ndim is equal to {input.dim()}"
+        )
     if input.shape[-2] != size:
         raise RuntimeError(
             f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]"
@@ -94,8 +119,9 @@ def ormqr(
     for number in order if left == transpose else reversed(order):
         direction = _reflector(input, number)[..., None]
         scale = tau[..., number, None, None]
+        scale = scale.conj() if transpose else scale
         if left:
-            made = made - direction * (t.matmul(direction.mT, made) * scale)
+            made = made - direction * (t.matmul(direction.mH, made) * scale)
         else:
-            made = made - t.matmul(made, direction) * scale * direction.mT
+            made = made - t.matmul(made, direction) * scale * direction.mH
     return made if out is None else out.resize_(made.shape).copy_(made)

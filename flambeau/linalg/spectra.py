@@ -1,21 +1,29 @@
-"""Singular values and eigenvalues, and what rests on them: pseudoinverse, rank, least squares.
+"""Singular values and eigenvalues, and what rests on them: pseudoinverse and rank.
 
 Keeps     gradients are recorded operators. Vectors are LAPACK's, their signs included.
 Touches   lapack, checks, factors, autograd.Function.
-Not here  norms (norms.py)."""
+Not here  norms (norms.py), least squares (least_squares.py)."""
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 from flambeau.autograd.function import Function
 from flambeau.base import dtypes
-from flambeau.base.errors import helped
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
-from flambeau.linalg.factors import named, of_one_batch
-from flambeau.linalg.lapack import call, columns, copied, each, integers, with_workspace, work
+from flambeau.linalg.factors import named, solve
+from flambeau.linalg.lapack import (
+    call,
+    columns,
+    copied,
+    each,
+    integers,
+    real_work,
+    with_workspace,
+    work,
+)
+from flambeau.ops.define import type_name
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import takes_out
@@ -26,27 +34,31 @@ from flambeau.tensor.tensor import result_tuple
 
 @named
 class LinalgSvd(Function):
-    """U, S and V^T of A = U diag(S) V^T."""
+    """U, S and V^H of A = U diag(S) V^H."""
 
     @staticmethod
     def forward(ctx: Any, matrices: Any, full: bool, name: str) -> Any:
         *batch, rows, width = matrices.shape
         size = min(rows, width)
-        values = creation.empty((*batch, size), dtype=matrices.dtype)
+        values = creation.empty((*batch, size), dtype=matrices.dtype.to_real())
         left = columns((*batch, rows, rows if full else size), matrices)
         right = columns((*batch, width if full else size, width), matrices)
         infos = []
         if size:
+            checks.finite(name, matrices)
             given = copied(matrices)
+            n_real = size * max(5 * size + 7, 2 * max(rows, width) + 2 * size + 1)
+            after = (*real_work(given.dtype, n_real), integers(8 * size))
             for at, s, u, v in each((given, 2), (values, 1), (left, 2), (right, 2)):
                 infos.append(with_workspace(
                     "gesdd", given.dtype, "A" if full else "S", rows, width, at, max(1, rows), s,
-                    u, max(1, rows), v, max(1, right.shape[-2]), after=(integers(8 * size),),
+                    u, max(1, rows), v, max(1, right.shape[-2]), after=after,
                 ))  # fmt: skip
         else:
             left.copy_(t.eye(*left.shape[-2:], dtype=left.dtype).expand(left.shape))
             right.copy_(t.eye(*right.shape[-2:], dtype=right.dtype).expand(right.shape))
         checks.succeeded(name, "svd", infos, matrices.dim() > 2)
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(left, values, right)
         return left, values, right
 
@@ -55,19 +67,30 @@ class LinalgSvd(Function):
         left, values, right = ctx.saved_tensors
         size = values.shape[-1]
         left, right = left[..., :size], right[..., :size, :]
-        into_left, turned = into_left[..., :size], into_right[..., :size, :].mT
+        if into_left is None and into_right is None:  # equal values are no trouble here
+            return (left * into_values.unsqueeze(-2)).matmul(right), None, None
+        into_left = t.zeros_like(left) if into_left is None else into_left[..., :size]
+        into_right = t.zeros_like(right) if into_right is None else into_right[..., :size, :]
+        turned = into_right.mH
         squares = values * values
         apart = squares.unsqueeze(-2) - squares.unsqueeze(-1) + _eye(values)
-        of_left = _skew(left.mT.matmul(into_left)) / apart * values.unsqueeze(-2)
-        of_right = values.unsqueeze(-1) * (_skew(right.matmul(turned)) / apart)
-        inner = of_left + of_right + diag_embed(into_values)
+        in_left, in_right = _skew(left.mH.matmul(into_left)), _skew(right.matmul(turned))
+        inner = in_left / apart * values.unsqueeze(-2) + values.unsqueeze(-1) * (in_right / apart)
+        if into_values is not None:
+            inner = inner + diag_embed(into_values)
+        if left.dtype.is_complex:
+            angles = in_left.diagonal(0, -2, -1)
+            checks.free_of_angle(
+                "svd_backward", "singular vectors", angles + in_right.diagonal(0, -2, -1)
+            )
+            inner = inner + diag_embed(angles / (2.0 * values))
         made = left.matmul(inner).matmul(right)
         if left.shape[-2] > size:
             scaled = into_left / values.unsqueeze(-2)
-            made = made + (scaled - left.matmul(left.mT.matmul(scaled))).matmul(right)
+            made = made + (scaled - left.matmul(left.mH.matmul(scaled))).matmul(right)
         if right.shape[-1] > size:
-            scaled = (turned / values.unsqueeze(-2)).mT
-            made = made + left.matmul(scaled - scaled.matmul(right.mT).matmul(right))
+            scaled = (turned / values.unsqueeze(-2)).mH
+            made = made + left.matmul(scaled - scaled.matmul(right.mH).matmul(right))
         return made, None, None
 
 
@@ -76,13 +99,13 @@ def _eye(values: Any) -> Any:
 
 
 def _skew(inner: Any) -> Any:
-    return inner - inner.mT
+    return inner - inner.mH
 
 
 @in_float32
 @takes_out
 def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> Any:
-    """U, S and V^T of A = U diag(S) V^T."""
+    """U, S and V^H of A = U diag(S) V^H."""
     _check_svd("linalg.svd", A, driver)
     made = LinalgSvd.apply(A, full_matrices, "linalg.svd")
     return result_tuple("linalg_svd", ("U", "S", "Vh"), made)
@@ -100,7 +123,7 @@ def _check_svd(name: str, given: Any, driver: Any) -> None:
 @takes_out
 def svdvals(A: Any, *, driver: Any = None) -> Any:
     """Singular values, the largest first."""
-    _check_svd("linalg.svdvals", A, driver)
+    _check_svd("linalg.svd", A, driver)
     return LinalgSvd.apply(A, False, "linalg.svd")[1]
 
 
@@ -108,42 +131,58 @@ def svdvals(A: Any, *, driver: Any = None) -> Any:
 @takes_out
 def old_svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """torch.svd: V, not its transpose."""
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {input.dim()} "
+            "dimensions instead"
+        )
     left, values, right = svd(input, not some)
     if not compute_uv:
         rows, width = input.shape[-2:]
         left, right = (input.new_zeros((*input.shape[:-2], n, n)) for n in (rows, width))
-    return result_tuple("svd", ("U", "S", "V"), (left, values, right.mT))
+    return result_tuple("svd", ("U", "S", "V"), (left, values, right.mH))
 
 
 @named
 class LinalgEigh(Function):
-    """Eigenvalues and vectors of symmetric matrices."""
+    """Eigenvalues and vectors of Hermitian matrices."""
 
     @staticmethod
     def forward(ctx: Any, matrices: Any, part: str) -> Any:
         vectors = copied(matrices)
-        values = creation.empty(matrices.shape[:-1], dtype=matrices.dtype)
+        values = creation.empty(matrices.shape[:-1], dtype=matrices.dtype.to_real())
         size = matrices.shape[-1]
         infos = [_eigh_one(vectors.dtype, part, size, at, to)
                  for at, to in each((vectors, 2), (values, 1))]  # fmt: skip
         checks.succeeded("linalg.eigh", "eigh", infos, matrices.dim() > 2)
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(values, vectors)
         return values, vectors
 
     @staticmethod
     def backward(ctx: Any, into_values: Any, into_vectors: Any) -> Any:
         values, vectors = ctx.saved_tensors
+        if into_vectors is None:
+            return (vectors * into_values.unsqueeze(-2)).matmul(vectors.mH), None
         apart = values.unsqueeze(-2) - values.unsqueeze(-1) + _eye(values)
-        inner = 0.5 * _skew(vectors.mT.matmul(into_vectors)) / apart + diag_embed(into_values)
-        return vectors.matmul(inner).matmul(vectors.mT), None
+        turning = vectors.mH.matmul(into_vectors)
+        if vectors.dtype.is_complex:
+            checks.free_of_angle(
+                "linalg_eigh_backward", "eigenvectors", turning.diagonal(0, -2, -1)
+            )
+        inner = 0.5 * _skew(turning) / apart
+        if into_values is not None:
+            inner = inner + diag_embed(into_values)
+        return vectors.matmul(inner).matmul(vectors.mH), None
 
 
 def _eigh_one(element: Any, part: str, size: int, at: Any, to: Any) -> int:
     if not size:
         return 0
-    n_work = 1 + 6 * size + 2 * size * size
+    n_work, n_real = 1 + 6 * size + 2 * size * size, 1 + 5 * size + 2 * size * size
+    real = [each for memory in real_work(element, n_real) for each in (memory, n_real)]
     return call(
-        "syevd", element, "V", part, size, at, size, to, work(element, n_work), n_work,
+        "syevd", element, "V", part, size, at, size, to, work(element, n_work), n_work, *real,
         integers(3 + 5 * size), 3 + 5 * size,
     )  # fmt: skip
 
@@ -151,7 +190,7 @@ def _eigh_one(element: Any, part: str, size: int, at: Any, to: Any) -> int:
 @in_float32
 @takes_out
 def eigh(A: Any, UPLO: str = "L") -> Any:
-    """Eigenvalues, the smallest first, and eigenvectors of symmetric matrices."""
+    """Eigenvalues, the smallest first, and eigenvectors of Hermitian matrices."""
     return result_tuple("linalg_eigh", ("eigenvalues", "eigenvectors"), _eigh("eigh", A, UPLO))
 
 
@@ -166,7 +205,7 @@ def _eigh(name: str, given: Any, part: str) -> Any:
 @in_float32
 @takes_out
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
-    """Eigenvalues of symmetric matrices, the smallest first.
+    """Eigenvalues of Hermitian matrices, the smallest first.
 
     >>> import flambeau as torch
     >>> torch.linalg.eigvalsh(torch.tensor([[3.0, 0.0], [0.0, 2.0]]))
@@ -192,29 +231,81 @@ def eigvals(A: Any) -> Any:
 def _eig(name: str, given: Any) -> tuple[Any, Any]:
     checks.square(name, given)
     checks.floating(name, given)
-    if given.requires_grad:
-        raise NotImplementedError(
-            helped(f"{name}: gradients of complex results are not there yet", fix="A.detach()")
-        )
-    matrices = copied(given)
-    *batch, size, _ = matrices.shape
-    real, imaginary = (creation.empty((*batch, size), dtype=given.dtype) for _ in range(2))
-    vectors = columns(tuple(matrices.shape), given)
+    if not bool(given.isfinite().all()):
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    made: tuple[Any, Any] = LinalgEig.apply(given, name)
+    return made
+
+
+@named
+class LinalgEig(Function):
+    """Eigenvalues and vectors of square matrices."""
+
+    @staticmethod
+    def forward(ctx: Any, given: Any, name: str) -> Any:
+        factor = copied(given)
+        values, vectors, infos = (_eig_complex if given.dtype.is_complex else _eig_real)(factor)
+        checks.succeeded(name, "eigh", infos, given.dim() > 2)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(values, vectors)
+        ctx.is_real = not given.dtype.is_complex
+        return values, vectors
+
+    @staticmethod
+    def backward(ctx: Any, into_values: Any, into_vectors: Any) -> Any:
+        values, vectors = ctx.saved_tensors
+        adjoint = vectors.mH
+        if into_vectors is None:
+            inner = into_values.unsqueeze(-1) * adjoint
+        else:
+            turning = adjoint.matmul(into_vectors)
+            angles = turning.diagonal(0, -2, -1)
+            checks.free_of_angle("linalg_eig_backward", "eigenvectors", angles)
+            turning = turning - adjoint.matmul(vectors) * angles.real.unsqueeze(-2)
+            apart = values.unsqueeze(-2) - values.unsqueeze(-1) + _eye(values)
+            inner = turning / apart.conj()
+            inner = inner - diag_embed(inner.diagonal(0, -2, -1))
+            if into_values is not None:
+                inner = inner + diag_embed(into_values)
+            inner = inner.matmul(adjoint)
+        made = solve(adjoint, inner)
+        return made.real if ctx.is_real else made, None
+
+
+def _eig_complex(matrices: Any) -> tuple[Any, Any, list[int]]:
+    element, size = matrices.dtype, matrices.shape[-1]
+    values = creation.empty(matrices.shape[:-1], dtype=element)
+    vectors = columns(tuple(matrices.shape), matrices)
     infos = [
         with_workspace(
-            "geev", given.dtype, "N", "V", size, at, max(1, size), re, im, work(given.dtype, 1), 1,
-            to, max(1, size),
+            "geev", element, "N", "V", size, at, max(1, size), to, work(element, 1), 1, vector,
+            max(1, size), after=real_work(element, 2 * size),
+        )
+        for at, to, vector in each((matrices, 2), (values, 1), (vectors, 2))
+    ]  # fmt: skip
+    return values, vectors, infos
+
+
+def _eig_real(matrices: Any) -> tuple[Any, Any, list[int]]:
+    element, size = matrices.dtype, matrices.shape[-1]
+    real, imaginary = (creation.empty(matrices.shape[:-1], dtype=element) for _ in range(2))
+    vectors = columns(tuple(matrices.shape), matrices)
+    infos = [
+        with_workspace(
+            "geev", element, "N", "V", size, at, max(1, size), re, im, work(element, 1), 1, to,
+            max(1, size),
         )
         for at, re, im, to in each((matrices, 2), (real, 1), (imaginary, 1), (vectors, 2))
     ]  # fmt: skip
-    checks.succeeded(name, "eigh", infos, given.dim() > 2)
-    return _complex_pairs(real, imaginary, vectors)
+    return (*_complex_pairs(real, imaginary, vectors), infos)
 
 
 def _complex_pairs(real: Any, imaginary: Any, vectors: Any) -> tuple[Any, Any]:
     """LAPACK's real pairs as complex numbers."""
     kind = dtypes.complex64 if real.dtype is dtypes.float32 else dtypes.complex128
     size = real.shape[-1]
+    if not real.numel():
+        return real.to(kind), vectors.to(kind)
     values, columns = [], []
     for re, im, rows in zip(
         real.reshape(-1, size).tolist(), imaginary.reshape(-1, size).tolist(),
@@ -223,7 +314,7 @@ def _complex_pairs(real: Any, imaginary: Any, vectors: Any) -> tuple[Any, Any]:
         values.append(list(map(complex, re, im)))
         columns.append([_complex_row(row, im) for row in rows])
     made = creation.tensor(values, dtype=kind).reshape(real.shape)
-    return made, creation.tensor(columns, dtype=kind).reshape(vectors.shape)
+    return made, copied(creation.tensor(columns, dtype=kind).reshape(vectors.shape))
 
 
 def _complex_row(row: list[float], imaginary: list[float]) -> list[complex]:
@@ -256,34 +347,46 @@ class LinalgPinv(Function):
     """The pseudoinverse of Moore and Penrose."""
 
     @staticmethod
-    def forward(ctx: Any, matrices: Any, atol: Any, rtol: Any) -> Any:
-        left, values, right = LinalgSvd.apply(matrices.detach(), False, "linalg.svd")
-        kept = t.gt(values, _tolerance(values, matrices.shape, atol, rtol))
-        inverted = t.where(kept, 1.0 / values, 0.0)
-        made = (right.mT * inverted.unsqueeze(-2)).matmul(left.mT)
+    def forward(ctx: Any, matrices: Any, hermitian: bool, atol: Any, rtol: Any) -> Any:
+        given = matrices.detach()
+        if not matrices.numel():
+            made = t.zeros(given.mT.shape, dtype=given.dtype)
+        elif hermitian:
+            values, left = LinalgEigh.apply(given, "L")
+            made = (left * _inverted(values, given, atol, rtol).unsqueeze(-2)).matmul(left.mH)
+        else:
+            left, values, right = LinalgSvd.apply(given, False, "linalg.svd")
+            inverted = _inverted(values, given, atol, rtol)
+            made = (right.mH * inverted.unsqueeze(-2)).matmul(left.mH)
         ctx.save_for_backward(matrices, made)
         return made
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         matrices, made = ctx.saved_tensors
-        return pinv_backward(grad, made, matrices), None, None
+        return pinv_backward(grad, made, matrices), None, None, None
+
+
+def _inverted(values: Any, matrices: Any, atol: Any, rtol: Any) -> Any:
+    sizes = values.abs()
+    kept = t.gt(sizes, _tolerance(sizes, matrices.shape, atol, rtol))
+    return t.where(kept, 1.0 / values, 0.0)
 
 
 def pinv_backward(grad: Any, made: Any, matrices: Any) -> Any:
     """Golub and Pereyra (1973)."""
-    turned, across = grad.mT, made.mT
+    turned, across = grad.mH, made.mH
     if matrices.shape[-2] <= matrices.shape[-1]:
         inner = turned.matmul(made)
         outer = inner.matmul(across)
         return (
-            outer - made.matmul(inner).mT - matrices.matmul(made).matmul(outer)
+            outer - made.matmul(inner).mH - matrices.matmul(made).matmul(outer)
             + across.matmul(made).matmul(turned - inner.matmul(matrices))
         )  # fmt: skip
     inner = made.matmul(turned)
     outer = across.matmul(inner)
     return (
-        outer - inner.matmul(made).mT
+        outer - inner.matmul(made).mH
         + (turned - matrices.matmul(inner)).matmul(made).matmul(across)
         - outer.matmul(made).matmul(matrices)
     )  # fmt: skip
@@ -295,17 +398,18 @@ def pinv(
     rtol: Any = None,
 ) -> Any:  # fmt: skip
     """The pseudoinverse of matrices."""
-    checks.matrices("linalg.pinv", A)
-    checks.floating("linalg.pinv", A)
-    if 0 in A.shape:
-        return t.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), dtype=A.dtype)
-    rtol = rcond if rtol is None else rtol
-    if not hermitian:
-        return LinalgPinv.apply(A, atol, rtol)
-    values, vectors = eigh(A)
-    sizes = values.abs()
-    kept = t.gt(sizes, _tolerance(sizes, A.shape, atol, rtol))
-    return (vectors * t.where(kept, 1.0 / values, 0.0).unsqueeze(-2)).matmul(vectors.mT)
+    if (
+        A.dim() < 2
+        or A.dtype.to_real().itemsize < 4
+        or not (A.dtype.is_floating_point or A.dtype.is_complex)
+    ):
+        raise RuntimeError(
+            f"linalg.pinv({type_name(A)}{{{list(A.shape)}}}): expected a tensor with 2 or more "
+            "dimensions of float, double, cfloat or cdouble types"
+        )
+    if hermitian:
+        checks.square("linalg.pinv", A)
+    return LinalgPinv.apply(A, hermitian, atol, rcond if rtol is None else rtol)
 
 
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
@@ -320,7 +424,7 @@ def matrix_rank(
     rtol: Any = None,
 ) -> Any:  # fmt: skip
     """How many singular values are not zero."""
-    checks.matrices("torch.linalg.matrix_rank", A)
+    checks.matrices("torch.linalg.matrix_rank", A, "input")
     checks.floating("linalg.matrix_rank", A)
     if 0 in A.shape[-2:]:
         return t.zeros(A.shape[:-2], dtype=dtypes.int64)
@@ -330,120 +434,3 @@ def matrix_rank(
     else:
         limit = _tolerance(values, A.shape, atol, rtol)
     return t.gt(values, limit).sum(-1)
-
-
-@named
-class LinalgLstsq(Function):
-    """X that makes |A X - B| least, and residuals where there are none: no elements."""
-
-    @staticmethod
-    def forward(ctx: Any, matrices: Any, right: Any, solution: Any) -> Any:
-        ctx.save_for_backward(matrices, right)
-        return solution.clone(), solution.new_empty((0,))
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any, _: Any) -> Any:
-        matrices, right = ctx.saved_tensors
-        inverse = pinv(matrices)
-        into_inverse = grad.matmul(right.mT)
-        return (pinv_backward(into_inverse, inverse, matrices), inverse.mT.matmul(grad), None)
-
-
-_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
-
-
-def _right_hand_side(input: Any, b: Any, driver: Any) -> tuple[Any, bool]:
-    """(b as matrices, whether it was vectors); refuses what lstsq cannot take."""
-    name = "torch.linalg.lstsq"
-    if input.dim() < 2:
-        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    checks.floating("linalg.lstsq", input)
-    if b.dim() < 1:
-        raise RuntimeError(f"{name}: other must have at least 1 dimension.")
-    if driver is not None and driver not in _DRIVERS:
-        raise RuntimeError(
-            f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
-        )
-    is_vector = input.dim() - 1 == b.dim() and b.shape == input.shape[:-1]
-    right = b.unsqueeze(-1) if is_vector else b
-    if not is_vector and not 0 <= input.dim() - b.dim() <= 1:
-        raise RuntimeError(
-            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - "
-            "other.dim()) <= 1"
-        )
-    if right.dim() < 2 or right.shape[-2] != input.shape[-2]:
-        place = -1 if is_vector else -2
-        raise RuntimeError(f"{name}: input.size(-2) should match other.size({place})")
-    if b.dtype is not input.dtype:
-        raise RuntimeError(
-            f"{name}: Expected input and other to have the same dtype, but got input's dtype "
-            f"{input.dtype} and other's dtype {b.dtype}"
-        )
-    return right, is_vector
-
-
-@in_float32
-def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: Any = None) -> Any:
-    """Least squares: solution, residuals, rank, singular values."""
-    right, is_vector = _right_hand_side(input, b, driver)
-    matrices, right = of_one_batch(input, right)
-    chosen = driver or "gelsy"
-    solution, rank, values = _least(chosen, matrices, right, rcond)
-    residuals = creation.empty((0,), dtype=input.dtype)
-    if input.requires_grad or b.requires_grad:
-        solution, residuals = LinalgLstsq.apply(matrices, right, solution)
-    *batch, rows, width = input.shape
-    if chosen != "gelsy" and rows > width and (rank is None or bool(t.eq(rank, width).all())):
-        away = matrices.matmul(solution) - right
-        residuals = (away * away).sum(-2)
-    solution = solution.squeeze(-1) if is_vector else solution
-    rank = _of_batch(rank, batch, dtypes.int64)
-    values = _of_batch(values, (*batch, min(rows, width)), input.dtype)
-    return result_tuple(
-        "linalg_lstsq", ("solution", "residuals", "rank", "singular_values"),
-        (solution, residuals, rank, values),
-    )  # fmt: skip
-
-
-def _of_batch(found: Any, shape: Any, element: Any) -> Any:
-    """What is equal along the dims that the matrices were repeated over, once; no elements where
-    nothing was found."""
-    if found is None:
-        return creation.empty((0,), dtype=element)
-    for dim in range(found.dim() - len(shape)):
-        found = found.select(dim, 0)
-    for dim, size in enumerate(shape):
-        found = found.narrow(dim, 0, size)
-    return found.clone()
-
-
-def _least(driver: str, matrices: Any, right: Any, rcond: Any) -> tuple[Any, Any, Any]:
-    """(solution, rank or None, singular values or None)."""
-    element = matrices.dtype
-    *batch, rows, width = matrices.shape
-    longest = max(rows, width)
-    factor, made = copied(matrices), copied(right, longest)
-    columns_of = made.shape[-1]
-    size = min(rows, width)
-    values = creation.empty((*batch, size), dtype=element)
-    limit = finfo(element).eps * longest if rcond is None else float(rcond)
-    ranks = []
-    for at, to, s in each((factor, 2), (made, 2), (values, 1)):
-        sizes = (rows, width, columns_of)
-        places = (at, max(1, rows), to, max(1, longest))
-        rank = integers(1)
-        if driver == "gels":
-            with_workspace("gels", element, "N", *sizes, *places)
-        elif driver == "gelsy":
-            with_workspace("gelsy", element, *sizes, *places, integers(width), limit, rank)
-        elif driver == "gelss":
-            with_workspace("gelss", element, *sizes, *places, s, limit, rank)
-        else:
-            after = (integers(64 * size + 4096),)
-            with_workspace("gelsd", element, *sizes, *places, s, limit, rank, after=after)
-        ranks.append(ctypes.c_int32.from_address(rank.value).value)
-    solution = made.narrow(-2, 0, width)
-    if driver == "gels":
-        return solution, None, None
-    found_ranks = creation.tensor(ranks, dtype=dtypes.int64).reshape(tuple(batch))
-    return solution, found_ranks, None if driver == "gelsy" else values

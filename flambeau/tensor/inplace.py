@@ -271,16 +271,18 @@ def resize_for_out(target: Tensor, shape: tuple[int, ...]) -> None:
     creation.resize(target, contiguous(shape, target._layout.dtype, target._layout.device))
 
 
-def stored(found: Any, out: Any, refusal: str | None = Operator.out_refusal) -> Any:
-    """A function's results, put into out= where it is given: for functions that are written over
-    operators. `refusal` as Operator.out_refusal."""
+def stored(
+    found: Any, out: Any, refusal: str | None = Operator.out_refusal, name: str = "out"
+) -> Any:
+    """The results of the function `name`, put into out= where it is given: for functions that are
+    written over operators. `refusal` as Operator.out_refusal."""
     if out is None:
         return found
     if isinstance(found, (tuple, list)):
         if len(out) != len(found):
             raise TypeError(f"expected {len(found)} tensors in 'out', got {len(out)}")
         for value, target in zip(found, out, strict=True):
-            stored(value, target, refusal)
+            stored(value, target, refusal, name)
         if type(found) is tuple or type(found) is list:
             return out
         kind: Any = type(found)
@@ -298,7 +300,7 @@ def stored(found: Any, out: Any, refusal: str | None = Operator.out_refusal) -> 
             )
         )
     check_castable(result, given)
-    gradient_record.check_out("out", (found,), out)
+    gradient_record.check_out(name, (found,), out)
     if given.shape != result.shape:
         resize_for_out(out, result.shape)
     return out.copy_(found)
@@ -312,7 +314,7 @@ def takes_out(function: _Function) -> _Function:
 
     @functools.wraps(function)
     def wrapper(*arguments: Any, out: Any = None, **named: Any) -> Any:
-        return stored(function(*arguments, **named), out)
+        return stored(function(*arguments, **named), out, name=function.__name__)
 
     return wrapper  # type: ignore[return-value]
 
