@@ -66,12 +66,14 @@ class Operand:
 
 
 class Module:
-    """What the readers of one module share: fresh names and the declared intrinsics."""
+    """What the readers of one module share: fresh names, the declared intrinsics, and whether the
+    machine has AVX-512."""
 
-    __slots__ = ("declares", "n_names")
+    __slots__ = ("declares", "has_avx512", "n_names")
 
-    def __init__(self) -> None:
+    def __init__(self, has_avx512: bool = False) -> None:
         self.declares: dict[str, str] = {}
+        self.has_avx512 = has_avx512
         self.n_names = 0
 
     def fresh(self, prefix: str = "v") -> str:
@@ -128,6 +130,45 @@ class LlvmReader(Vocabulary):
             found = self._write(word, arguments, result, value)
             self._memo[key] = found
         return found
+
+    @property
+    def has_scale(self) -> bool:
+        return self.module.has_avx512 and self.lanes == 32
+
+    def scale(self, operand: Operand, power: Operand) -> Operand:
+        """AVX-512's instruction: half as many as without it, for the same bits."""
+        scalar, kind, width = (
+            ("double", "pd", 8) if operand.dtype.itemsize == 8 else ("float", "ps", 16)
+        )
+        part, mask = f"<{width} x {scalar}>", f"i{width}"
+        name = f"@llvm.x86.avx512.mask.scalef.{kind}.512"
+        self.module.declares[name] = f"declare {part} {name}({part}, {part}, {part}, {mask}, i32)"
+        parts = []
+        for first in range(0, self.lanes, width):
+            value, n = (self.part(each.text, scalar, first, width) for each in (operand, power))
+            parts.append(
+                self.emit(
+                    f"call {part} {name}({part} {value}, {part} {n}, {part} zeroinitializer, "
+                    f"{mask} -1, i32 4)"
+                )
+            )
+        while len(parts) > 1:
+            order = ", ".join(f"i32 {lane}" for lane in range(2 * width))
+            parts = [
+                self.emit(
+                    f"shufflevector <{width} x {scalar}> {first}, <{width} x {scalar}> {second}, "
+                    f"<{2 * width} x i32> <{order}>"
+                )
+                for first, second in zip(parts[::2], parts[1::2], strict=True)
+            ]
+            width *= 2
+        return Operand(parts[0], operand.dtype)
+
+    def part(self, text: str, scalar: str, first: int, width: int) -> str:
+        """Lanes [first, first + width) of a vector."""
+        full = self.type_of(scalar)
+        chosen = ", ".join(f"i32 {lane}" for lane in range(first, first + width))
+        return self.emit(f"shufflevector {full} {text}, {full} poison, <{width} x i32> <{chosen}>")
 
     # ---- pieces that loops and conversions write with
 
@@ -203,6 +244,10 @@ class LlvmReader(Vocabulary):
     def _floating(self, word: str, arguments: tuple[Operand, ...], of: dtype) -> Operand:
         scalar = SCALAR_TYPES[of]
         texts = [each.text for each in arguments]
+        if word == "div" and arguments[1].value is not None:
+            mantissa, exponent = math.frexp(abs(float(arguments[1].value)))
+            if mantissa == 0.5 and abs(exponent) < 100:  # then the reciprocal is exact
+                word, texts[1] = "mul", self.constant(1 / float(arguments[1].value), of).text
         if word in _FLOAT_INSTRUCTIONS:
             instruction = f"{_FLOAT_INSTRUCTIONS[word]} {self.type_of(scalar)}"
             return self.operand(f"{instruction} {texts[0]}, {texts[1]}", of)

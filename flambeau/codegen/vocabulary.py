@@ -111,6 +111,11 @@ class Vocabulary:
     A reader's operands are whatever `apply` returns; `dtype_of` must tell their dtype.
     """
 
+    @property
+    def has_scale(self) -> bool:
+        """Whether the reader has `scale(x, n)`: x * 2^n rounded once, for a whole number n."""
+        return False
+
     def apply(self, word: str, arguments: tuple[Any, ...], result: dtype, value: Any = None) -> Any:
         """Operand for `word` of `arguments`; the only method a reader must give, with dtype_of."""
         raise NotImplementedError

@@ -15,7 +15,7 @@ from flambeau.codegen import nest_text
 from flambeau.codegen.exact_reader import exact_value, ulp_error
 from flambeau.codegen.loops import Access, Nest, Phase, Store
 from flambeau.codegen.vocabulary import BUILDER
-from flambeau.devices.cpu import jit
+from flambeau.devices.cpu import features, jit
 
 NUMPY: dict[dtype, Any] = {dtypes.float32: np.float32, dtypes.float64: np.float64}
 KINDS = (dtypes.float32, dtypes.float64)
@@ -34,7 +34,7 @@ def run(formula: Callable[..., Any], of: dtype, *inputs: Any, vector_bits: int =
         phases=(Phase((Store(len(inputs), formula(BUILDER, *loads)),)),),
     )
     name = nest_text.kernel_name(nest, vector_bits)
-    text = nest_text.kernel_text(nest, vector_bits, name)
+    text = nest_text.kernel_text(nest, vector_bits, name, features.has_avx512())
     signature = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
     kernel = ctypes.CFUNCTYPE(None, *signature)(jit.compile_functions({name: text})[name])
     count = max(np.size(each) for each in inputs)

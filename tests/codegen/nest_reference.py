@@ -20,7 +20,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.codegen import nest_text
 from flambeau.codegen.loops import BLOCK, ROW_BLOCK, Keep, Nest, Phase, Reduce, Store
 from flambeau.codegen.vocabulary import Expression
-from flambeau.devices.cpu import jit
+from flambeau.devices.cpu import features, jit
 
 NUMPY: dict[dtype, Any] = {
     dtypes.bool_: np.bool_, dtypes.uint8: np.uint8, dtypes.int8: np.int8, dtypes.int16: np.int16,
@@ -125,12 +125,14 @@ class Problem:
 def compiled(nest: Nest, bits: int, level: int | None) -> int:
     """Address of the nest's kernel, at a codegen level of its own when one is given."""
     name = nest_text.kernel_name(nest, bits)
+    if level is not None:
+        name = f"{name}_level{level}"
+    text = nest_text.kernel_text(nest, bits, name, features.has_avx512())
     if level is None:
-        return jit.compile_functions({name: nest_text.kernel_text(nest, bits, name)})[name]
-    name = f"{name}_level{level}"
+        return jit.compile_functions({name: text})[name]
     before, CONFIG.codegen_level = CONFIG.codegen_level, level
     try:
-        return jit.compile_functions({name: nest_text.kernel_text(nest, bits, name)})[name]
+        return jit.compile_functions({name: text})[name]
     finally:
         CONFIG.codegen_level = before
 

@@ -129,6 +129,15 @@ def wrap(value: int, of: dtype) -> int:
     return value - (1 << of.n_bits) if of.is_signed and value >> (of.n_bits - 1) else value
 
 
+@pytest.mark.parametrize("of", FLOATS, ids=repr)
+@pytest.mark.parametrize("divisor", [2.0, -0.25, 2.0**-40, 3.0])
+def test_divisions_by_literals_are_divisions(of, divisor):
+    values = np.array(floats(of), NUMPY[of])
+    with np.errstate(all="ignore"):
+        expected = values / NUMPY[of](divisor)
+    same(evaluate(named("div", divisor), of, [(of, values)], 16), expected)
+
+
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("of", FLOATS, ids=str)
 def test_float_arithmetic(of: dtype, lanes: int) -> None:

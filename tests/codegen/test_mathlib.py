@@ -53,7 +53,8 @@ def test_width_changes_no_bit(of):
     """16 and 32 lanes, and every place in a vector, give one result."""
     unsigned = np.uint32 if of is dtypes.float32 else np.uint64
     values = np.concatenate([special_values(of), spread(of, (-3, 3), (0, 100), count=40)])
-    for name in ("exp", "log", "sin", "tanh", "erf", "pow", "fmod", "lgamma"):
+    values = np.concatenate([values, spread(of, (-110, -80), (-1080, -700), count=40)])
+    for name in ("exp", "exp2", "log", "sin", "tanh", "erf", "pow", "fmod", "lgamma"):
         inputs = (values, values[::-1].copy()) if name in BINARY else (values,)
         narrow = word(name, of, *inputs)
         wide = word(name, of, *inputs, vector_bits=512)

@@ -22,7 +22,9 @@ LN2_SINGLE: Final = parts.single(parts.LN2)
 
 
 def _scaled(k: Any, value: Any, shifted: Any) -> Any:
-    """value * 2^n, rounded once."""
+    """value * 2^n, rounded once; n as in parts.two_powers."""
+    if k.has_scale:
+        return k.scale(value, parts.multiple_of(k, shifted))
     first, second = parts.two_powers(k, shifted)
     return k.mul(k.mul(value, first), second)
 

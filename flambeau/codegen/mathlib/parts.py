@@ -112,6 +112,12 @@ def nearest_multiple(k: Any, x: Any, factor: float, bias: int = 0) -> tuple[Any,
     return k.sub(shifted, magic), shifted
 
 
+def multiple_of(k: Any, shifted: Any) -> Any:
+    """n of a sum made with the bias of two_powers."""
+    is_single = k.dtype_of(shifted) is dtypes.float32
+    return k.sub(shifted, MAGIC_32 + 254 if is_single else MAGIC + 2046)
+
+
 def power_of_two(k: Any, shifted: Any) -> Any:
     """2^n as float64 for normal results, of a sum made with bias 1023."""
     bits = k.shift_left(k.bitcast(shifted, dtypes.int64), 52)

@@ -80,7 +80,12 @@ class Code:
         return self.value(f"select i1 {holds}, i64 {left}, i64 {right}")
 
     def absorb(self, lines: list[str]) -> None:
-        """Takes over straight-line instructions written elsewhere, and empties their list."""
+        """Takes over instructions written elsewhere, and empties their list. The block goes on
+        after them, unless they begin blocks of their own."""
+        for line in reversed(lines):
+            if not line.startswith(" "):
+                self.block = line.removesuffix(":")
+                break
         self.lines += lines
         lines.clear()
 
@@ -96,10 +101,10 @@ class Frame:
     entry   scalar reader whose lines run once per call (words, constants, scratch rows)
     """
 
-    def __init__(self, nest: Nest, lanes: int) -> None:
+    def __init__(self, nest: Nest, lanes: int, has_avx512: bool = False) -> None:
         self.nest = nest
         self.lanes = lanes
-        self.module = Module()
+        self.module = Module(has_avx512)
         self.entry = LlvmReader(1, self.module)
         self.allocas: list[str] = []
         self._positions = {name: i for i, name in enumerate(nest.argument_names)}
@@ -111,6 +116,7 @@ class Frame:
         self.index_slots: list[str] = []
         self._unit = self._part = ""
         self._passes_caches = ""  # i1: some stores may have gone past the caches
+        self._is_large: dict[tuple[int, ...], str] = {}
         if nest.n_outer:
             self.pointer_slots = [self.slot("ptr") for _ in nest.accesses]
             self.index_slots = [self.slot("i64") for _ in range(nest.n_outer)]
@@ -157,6 +163,9 @@ class Frame:
 
     def is_large(self, stores: list[int]) -> str:
         """i1: what these accesses store is more than caches keep, and none of it is also read."""
+        found = self._is_large.get(tuple(stores))
+        if found is not None:
+            return found
         entry, nest = self.entry, self.nest
         count = self.word("inner_size")
         for d in range(nest.n_outer):
@@ -173,6 +182,7 @@ class Frame:
             self._passes_caches = entry.emit(f"or i1 {self._passes_caches}, {holds}")
         else:
             self._passes_caches = holds
+        self._is_large[tuple(stores)] = holds
         return holds
 
     def sink(self) -> str:
@@ -376,6 +386,8 @@ class Frame:
             "}",
             *self.module.declares.values(),
             "!0 = !{i32 1}",
+            '!1 = !{!"branch_weights", i32 2000, i32 1}',
+            '!2 = !{!"branch_weights", i32 1, i32 2000}',
             "",
         ]
         return "\n".join(lines)

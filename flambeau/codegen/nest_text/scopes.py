@@ -17,6 +17,7 @@ from flambeau.base.errors import present
 from flambeau.codegen.llvm_reader import SCALAR_TYPES, LlvmReader, Operand
 from flambeau.codegen.loops import Nest
 from flambeau.codegen.nest_text.frame import COLUMN_KINDS, Frame, from_memory, memory_type
+from flambeau.codegen.nest_text.quotients import quotient
 from flambeau.codegen.vocabulary import Expression
 
 CALL, ROW, STEP, VECTOR = range(4)
@@ -113,11 +114,15 @@ class Scope:
                 if missing:
                     stack += missing
                     continue
-                arguments = tuple(values[each] for each in top.arguments)
-                operand = self.reader.apply(top.word, arguments, top.dtype, top.value)
+                operand = self.applied(top)
             values[top] = operand
             stack.pop()
         return values[expression]
+
+    def applied(self, expression: Expression) -> Operand:
+        """A word, of arguments that are there."""
+        arguments = tuple(self.values[each] for each in expression.arguments)
+        return self.reader.apply(expression.word, arguments, expression.dtype, expression.value)
 
     def lifted(self, expression: Expression, reader: LlvmReader) -> Operand:
         """The value of an expression of this scope or one further out, for an inner reader."""
@@ -324,6 +329,18 @@ class VectorScope(Scope):
         if not self._left:
             self._left = self.reader.emit(f"sub i64 {self.stop}, {self.position}")
         return self._left
+
+    def applied(self, expression: Expression) -> Operand:
+        if expression.word == "div" and isinstance(self.outer, RowScope):
+            divisor = expression.arguments[1]
+            if divisor.word != "constant" and self.levels.of(divisor) < VECTOR:
+                return quotient(self, expression)
+        return super().applied(expression)
+
+    def scalar(self, expression: Expression) -> str:
+        """Name of a value that every lane shares."""
+        outer = present(self.outer, "the row of a vector")
+        return outer.lifted(expression, outer.reader).text
 
     def valid(self) -> str:
         """Which lanes are valid, as <lanes x i1>."""

@@ -347,7 +347,7 @@ def _text_maker(nest: Nest, bits: int, name: str) -> Callable[[], str]:
     def make() -> str:
         from flambeau.codegen import nest_text
 
-        return nest_text.kernel_text(nest, bits, name)
+        return nest_text.kernel_text(nest, bits, name, features.has_avx512())
 
     return make
 
