@@ -1,59 +1,96 @@
 """Fetching the next row into the cache while the current one is worked on.
 
 Keeps     hints alone: nothing is read or written, an address may be any.
-Touches   frame, loops.
+Touches   frame, loops, stores.
 Not here  the loops that call it (rows.py).
 
 A row that is gone through several times is read from memory in its first phase alone, and that
-phase waits: hardware follows a stream within a page, and rows are often a page or less. So the
-second phase, which finds its row in the cache, asks for the next one.
+phase waits: hardware follows a stream within a page, and rows are often a page or less. So a
+later phase, which finds its row in the cache, asks for the next one: the second, where neither
+it nor the first stores rows, whose lines are read, too. A phase that stores past the caches
+reads nothing while it writes: it asks for all of the next row where the second phase does not,
+and for the second half of it where that phase takes less time than the row takes to come.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from flambeau.codegen.cost_reader import cost
 from flambeau.codegen.loops import Phase, Reduce, Store
 from flambeau.codegen.nest_text.frame import Code, Frame
+from flambeau.codegen.nest_text.scopes import RowScope
+from flambeau.codegen.nest_text.stores import may_pass_caches
 from flambeau.codegen.vocabulary import Expression
 
 # Bytes of the longest row that is fetched ahead: it is to share the first cache with this one.
 ROW_BYTES: Final = 16384
 LINE_BYTES: Final = 64
+# Words of a phase that is over before a row has come from memory.
+LIGHT: Final = 12
 
 
 class NextRow:
     """What the first phase of a nest reads, one row further on."""
 
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
+    def __init__(self, row: RowScope) -> None:
+        self.row = row
+        self.frame = frame = row.frame
         nest = frame.nest
         loops = [phase for phase in nest.phases if phase.loop]
-        self.phase: Phase | None = None
+        self.phase: Phase | None = None  # asks while it stores nothing
+        self.storing: Phase | None = None  # asks where it stores past the caches
         self.accesses: list[int] = []
-        self._steps: list[str] = []
-        # A phase that stores rows has the memory's attention already: asking there costs time.
-        if nest.kind == "rows" and nest.n_outer and not any(map(_stores, loops[:2])) and loops[1:]:
+        self._starts: dict[int, str] = {}
+        if nest.kind != "rows" or not nest.n_outer or _stores(loops[0]):
+            return
+        self.accesses = _streamed(frame, loops[0])
+        if loops[1:] and not _stores(loops[1]):
             self.phase = loops[1]
-            self.accesses = _streamed(frame, loops[0])
+            if cost(*[each.value for each in loops[1].loop]).operations > LIGHT:
+                return
+        self.storing = next((each for each in loops[1:] if may_pass_caches(nest, each)), None)
 
     def fetch(self, code: Code, phase: Phase, position: str) -> None:
-        """Asks for the next row's elements at the vector of `position`, in the phase for it."""
+        """Asks for the next row's elements at the vector of `position`, in the phase for it; for
+        those at half of it where a later phase asks for the rest."""
         if phase is not self.phase:
             return
         frame = self.frame
-        if not self._steps:
-            self._steps = [self._step(access) for access in self.accesses]
+        if self.storing is not None:
+            large = frame.is_large(may_pass_caches(frame.nest, self.storing))
+            half = frame.entry.emit(f"zext i1 {large} to i64")
+            position = code.value(f"lshr i64 {position}, {half}")
+        for access in self.accesses:
+            self._ask(code, access, position, frame.lanes)
+
+    def fetch_beside(self, code: Code, phase: Phase, position: str) -> None:
+        """The same where the phase is storing past the caches."""
+        if phase is not self.storing:
+            return
+        lanes = self.frame.lanes
+        if self.phase is not None:
+            position = code.value(f"add i64 {position}, {self.frame.word('inner_size')}")
+            position = code.value(f"lshr i64 {position}, 1")
+            lanes //= 2
+        for access in self.accesses:
+            self._ask(code, access, position, lanes)
+
+    def _ask(self, code: Code, access: int, position: str, lanes: int) -> None:
+        """Asks for so many elements of the next row from a position on."""
+        frame = self.frame
+        size = frame.nest.accesses[access].dtype.itemsize
+        start = self._starts.get(access)
+        if start is None:
+            row, step = self.row.start(access), self._step(access)
+            start = self.row.reader.emit(f"getelementptr i8, ptr {row}, i64 {step}")
+            self._starts[access] = start
         name = "@llvm.prefetch.p0"
-        for access, step in zip(self.accesses, self._steps, strict=True):
-            frame.module.declares[name] = f"declare void {name}(ptr, i32, i32, i32)"
-            size = frame.nest.accesses[access].dtype.itemsize
-            row = code.value(f"load ptr, ptr {frame.pointer_slots[access]}")
-            following = code.value(f"getelementptr i8, ptr {row}, i64 {step}")
-            first = code.value(f"getelementptr [{size} x i8], ptr {following}, i64 {position}")
-            for line in range(0, frame.lanes * size, LINE_BYTES):
-                at = code.value(f"getelementptr i8, ptr {first}, i64 {line}")
-                code.do(f"call void {name}(ptr {at}, i32 0, i32 3, i32 1)")
+        frame.module.declares[name] = f"declare void {name}(ptr, i32, i32, i32)"
+        first = code.value(f"getelementptr [{size} x i8], ptr {start}, i64 {position}")
+        for line in range(0, lanes * size, LINE_BYTES):
+            at = code.value(f"getelementptr i8, ptr {first}, i64 {line}")
+            code.do(f"call void {name}(ptr {at}, i32 0, i32 3, i32 1)")
 
     def _step(self, access: int) -> str:
         """Bytes to the next row; 0 where rows are long."""

@@ -40,7 +40,7 @@ class RowsText:
         self.frame = frame
         self.lanes = frame.lanes
         self.row = RowScope(frame, Levels(frame.nest))
-        self.coming = NextRow(frame)
+        self.coming = NextRow(self.row)
 
     def write(self, code: Code) -> None:
         """The whole function body."""
@@ -133,7 +133,9 @@ class RowsText:
         code.label(whole)
         holds = past_caches(frame, self.row, stores, aligned)
         if holds:
-            store_past_caches(code, stores, holds)
+            store_past_caches(
+                code, stores, holds, lambda past: self.coming.fetch_beside(past, phase, position)
+            )
         else:
             store_whole(code, stores)
         after_whole = self._take(code, reducers, current, elements, "")

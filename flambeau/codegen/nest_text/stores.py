@@ -8,10 +8,12 @@ Not here  when a store happens (rows.py, columns.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from flambeau.base.errors import present
 from flambeau.codegen.llvm_reader import SUFFIXES, Operand
+from flambeau.codegen.loops import Nest, Phase, Store
 from flambeau.codegen.nest_text.frame import Code, Frame, memory_type, reader_into, to_memory
 from flambeau.codegen.nest_text.scopes import RowScope, VectorScope, valid_lanes
 
@@ -62,6 +64,19 @@ def sorted_out(
     return [each for each in stores if not each.by_lane], first_halves, rest
 
 
+def may_pass_caches(nest: Nest, phase: Phase) -> list[int]:
+    """Accesses that the loop of a phase may store past the caches; see past_caches."""
+    found = []
+    for each in phase.loop:
+        if isinstance(each, Store):
+            access = nest.accesses[each.access]
+            if access.half is not None or access.dtype.itemsize < 4:
+                return []
+            if access.inner == "unit" and access.index is None:
+                found.append(each.access)
+    return found
+
+
 def past_caches(frame: Frame, row: RowScope, stores: list[VectorStore], first: str) -> str:
     """i1, known before the loop: whether stores from position `first` on are not to go through the
     caches, or nothing where they never are. A line that is written whole need not be read first
@@ -80,11 +95,15 @@ def past_caches(frame: Frame, row: RowScope, stores: list[VectorStore], first: s
     return holds
 
 
-def store_past_caches(code: Code, stores: list[VectorStore], holds: str) -> None:
-    """Every lane of every unit store; not through the caches where the i1 `holds` does."""
+def store_past_caches(
+    code: Code, stores: list[VectorStore], holds: str, beside: Callable[[Code], None]
+) -> None:
+    """Every lane of every unit store; not through the caches where the i1 `holds` does, and then
+    with what `beside` writes."""
     streamed, plain, after = (code.module.fresh(each) for each in ("past", "plain", "stored"))
     code.branch(holds, streamed, plain)
     code.label(streamed)
+    beside(code)
     for each in stores:
         full, address = each.scope.reader.type_of(each.scalar), each.address(code)
         code.do(f"store {full} {each.text}, ptr {address}, align {LINE_BYTES}, !nontemporal !0")
