@@ -3,7 +3,7 @@
 Keeps     a file appears whole or not at all: it is written beside its place and renamed. Tensors
           that share memory share it in the file.
 Touches   tensor, zipfile, pickle.
-Not here  reading (reading.py).
+Not here  reading (reading.py), the older format (legacy.py).
 Source    PyTorch's serialization format, version 3."""
 
 from __future__ import annotations
@@ -19,15 +19,21 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from flambeau.base.devices import Device
-from flambeau.base.dtypes import EIGHT_BITS, dtype
+from flambeau.base.devices import META, Device
+from flambeau.base.dtypes import EIGHT_BITS, dtype, uint8
+from flambeau.base.errors import helped
 from flambeau.engine import stream
+from flambeau.io.legacy import write_legacy
 from flambeau.io.safe_types import is_functional
 from flambeau.io.storage_types import STORAGE_NAMES
 from flambeau.nn.parameter import Parameter
+from flambeau.sparse.coo import SparseTensor
 from flambeau.tensor import Size, Tensor
+from flambeau.tensor.public import formats
+from flambeau.tensor.public.typed.storages import TypedStorage, UntypedStorage
 
 ALIGNMENT: Final = 64
+_OWN: Final = (Tensor, Size, Device, formats.layout, SparseTensor)
 
 
 class _Name:
@@ -41,10 +47,16 @@ class _Name:
 class _StorageReference:
     """Stands for a storage in the pickle; written as a persistent id."""
 
-    def __init__(self, element: dtype, key: str, count: int) -> None:
+    def __init__(self, element: dtype, key: str, storage: Any) -> None:
         self.element = element
         self.key = key
-        self.count = count
+        self.count = storage.n_bytes // element.itemsize
+        self.storage = storage
+
+    def raw(self) -> bytes:
+        """The bytes."""
+        block, n_bytes = self.storage.block, self.storage.n_bytes
+        return ctypes.string_at(block.address, n_bytes) if block is not None and n_bytes else b""
 
 
 if TYPE_CHECKING:
@@ -71,9 +83,10 @@ class _Pickler(_PythonPickler):
 
     dispatch = dict(_PythonPickler.dispatch)
 
-    def __init__(self, file: Any, protocol: int) -> None:
+    def __init__(self, file: Any, protocol: int, is_legacy: bool = False) -> None:
         super().__init__(file, protocol)
-        self.storages: dict[int, tuple[str, Any]] = {}
+        self.storages: dict[int, _StorageReference] = {}
+        self.is_legacy = is_legacy
 
     def save_name(self, name: _Name) -> None:
         """A GLOBAL opcode."""
@@ -90,7 +103,8 @@ class _Pickler(_PythonPickler):
             kind = _name("torch.storage", "UntypedStorage")
         else:
             kind = _name("torch", STORAGE_NAMES[obj.element])
-        return ("storage", kind, obj.key, "cpu", obj.count)
+        told = ("storage", kind, obj.key, "cpu", obj.count)
+        return (*told, None) if self.is_legacy else told
 
     def reducer_override(self, obj: Any) -> Any:
         """How flambeau's objects are written: as PyTorch writes its own."""
@@ -98,6 +112,10 @@ class _Pickler(_PythonPickler):
             plain: tuple[Any, ...] = (obj.data, obj.requires_grad, OrderedDict())
             return (_name("torch._utils", "_rebuild_parameter"), plain)
         if isinstance(obj, Tensor):
+            if obj._layout.device is META:
+                given = obj._layout
+                plain = (given.dtype, tuple(given.shape), tuple(given.strides), obj.requires_grad)
+                return (_name("torch._utils", "_rebuild_meta_tensor_no_storage"), plain)
             if obj.dtype in EIGHT_BITS:  # a storage of bytes, and the dtype beside it
                 told = (*self._tensor(obj), obj.dtype)
                 return (_name("torch._utils", "_rebuild_tensor_v3"), told)
@@ -106,13 +124,20 @@ class _Pickler(_PythonPickler):
             return (_name("torch", "Size"), (tuple(obj),))
         if isinstance(obj, Device):
             return (_name("torch", "device"), (str(obj),))
+        if isinstance(obj, formats.layout):
+            return (_name("torch.serialization", "_get_layout"), (repr(obj),))
+        if isinstance(obj, SparseTensor):
+            parts = (obj._indices(), obj._values(), obj.shape, obj.is_coalesced())
+            return (_name("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts))
         return NotImplemented
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
         """Dtypes are names; everything else as usual."""
-        if isinstance(obj, dtype):
+        if isinstance(obj, (dtype, formats.memory_format)):
             super().save(_name("torch", obj.name), save_persistent_id)
             return
+        if isinstance(obj, (TypedStorage, UntypedStorage)):
+            obj = self._reference_to(obj)
         if isinstance(obj, type) and obj.__module__.startswith(("flambeau.nn.", "flambeau.optim.")):
             own = "torch" + obj.__module__.removeprefix("flambeau")
             super().save(_name(own, obj.__qualname__), save_persistent_id)
@@ -120,7 +145,7 @@ class _Pickler(_PythonPickler):
         if callable(obj) and is_functional(obj):
             super().save(_name("torch.nn.functional", obj.__name__), save_persistent_id)
             return
-        if isinstance(obj, (Tensor, Size, Device)) and id(obj) not in self.memo:
+        if isinstance(obj, _OWN) and id(obj) not in self.memo:
             function, arguments = self.reducer_override(obj)
             self.save_reduce(function, arguments, obj=obj)
             return
@@ -144,14 +169,34 @@ class _Pickler(_PythonPickler):
         if tensor._layout.is_conj:  # what is written are the numbers as they are seen
             tensor = tensor.detach().clone()
             stream.materialize(tensor, "torch.save()")
-        layout, storage = tensor._layout, tensor._storage
-        key, _ = self.storages.setdefault(id(storage), (str(len(self.storages)), storage))
-        count = storage.n_bytes // layout.itemsize
-        reference = _StorageReference(layout.dtype, key, count)
+        layout = tensor._layout
         return (
-            reference, tensor._offset, tuple(layout.shape), tuple(layout.strides),
-            needs_grad, OrderedDict(),
+            self._reference(tensor._storage, layout.dtype), tensor._offset, tuple(layout.shape),
+            tuple(layout.strides), needs_grad, OrderedDict(),
         )  # fmt: skip
+
+    def _reference_to(self, storage: Any) -> _StorageReference:
+        """A storage that is written itself."""
+        storage.data_ptr()  # runs what is pending
+        is_typed = isinstance(storage, TypedStorage)
+        untyped = storage.untyped() if is_typed else storage
+        return self._reference(untyped._storage, storage.dtype if is_typed else uint8)
+
+    def _reference(self, storage: Any, element: dtype) -> _StorageReference:
+        known = self.storages.get(id(storage))
+        if known is None:
+            known = _StorageReference(element, str(len(self.storages)), storage)
+            self.storages[id(storage)] = known
+        if known.element is not element:
+            raise RuntimeError(
+                helped(
+                    "Cannot save multiple tensors or storages that view the same data as different "
+                    "types",
+                    given=f"{known.element} and {element}",
+                    fix="clone() one of them",
+                )
+            )
+        return known
 
 
 _NAMES: dict[tuple[str, str], _Name] = {}
@@ -176,13 +221,28 @@ def save(
     Raises   whatever pickling raises; then no file is left behind.
     """
     data = io.BytesIO()
-    pickler = _Pickler(data, pickle_protocol)
+    pickler = _Pickler(data, pickle_protocol, not _use_new_zipfile_serialization)
     pickler.dump(obj)
+    storages = [(each.key, each.count, each.raw()) for each in pickler.storages.values()]
+
+    def write(file: Any, name: str) -> None:
+        if _use_new_zipfile_serialization:
+            _write_archive(file, name, data.getvalue(), storages)
+        else:
+            write_legacy(file, data.getvalue(), storages, pickle_protocol)
+
     if hasattr(f, "write"):
         buffer = io.BytesIO()
-        _write_archive(buffer, "archive", data.getvalue(), pickler.storages)
+        write(buffer, "archive")
         f.write(buffer.getvalue())
         return
+    if not isinstance(f, (str, os.PathLike)):
+        raise AttributeError(
+            helped(
+                "expected 'f' to be string, path, or a file-like object with a 'write' attribute",
+                given=f"a {type(f).__name__}",
+            )
+        )
     path = os.fspath(f)
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
@@ -191,7 +251,7 @@ def save(
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".flambeau-")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            _write_archive(file, name, data.getvalue(), pickler.storages)
+            write(file, name)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
@@ -201,16 +261,15 @@ def save(
         raise
 
 
-def _write_archive(file: Any, name: str, data: bytes, storages: dict[int, tuple[str, Any]]) -> None:
+def _write_archive(
+    file: Any, name: str, data: bytes, storages: list[tuple[str, int, bytes]]
+) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _put(archive, f"{name}/data.pkl", data)
         _put(archive, f"{name}/.format_version", b"1")
         _put(archive, f"{name}/.storage_alignment", b"64")
         _put(archive, f"{name}/byteorder", sys.byteorder.encode())
-        for key, storage in storages.values():
-            raw = b""
-            if storage.block is not None and storage.n_bytes:
-                raw = ctypes.string_at(storage.block.address, storage.n_bytes)
+        for key, _, raw in storages:
             _put(archive, f"{name}/data/{key}", raw)
         _put(archive, f"{name}/version", b"3\n")
 

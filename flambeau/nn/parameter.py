@@ -94,8 +94,15 @@ class Buffer(Tensor):
             from flambeau.nn import names as torch
 
             data = torch.empty(0)
-        made = empty_like_class(cls, data)
+        made = cls._from_tensor(data)
         made.persistent = persistent
+        return made
+
+    @classmethod
+    def _from_tensor(cls, data: Tensor) -> Any:
+        """A buffer over the tensor's memory."""
+        made = empty_like_class(cls, data)
+        made.persistent = True
         return made
 
 

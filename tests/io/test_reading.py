@@ -34,7 +34,7 @@ def test_a_file_of_pytorchs() -> None:
     assert found["view"][0, 0].item() == 100
 
 
-@pytest.mark.parametrize("kept", [0, 1, 30, 200, 1000, 2000])
+@pytest.mark.parametrize("kept", [4, 30, 200, 1000, 2000])
 def test_truncated_files_raise(tmp_path: Path, kept: int) -> None:
     """A file cut short is an error, never half a result."""
     path = tmp_path / "cut.pt"

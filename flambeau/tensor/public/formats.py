@@ -50,6 +50,12 @@ channels_last_3d: Final = memory_format("channels_last_3d")
 strided: Final = layout("strided")
 sparse_coo: Final = layout("sparse_coo")
 
+ORDERS: Final = {
+    each.name: each
+    for each in (contiguous_format, preserve_format, channels_last, channels_last_3d)
+}
+LAYOUTS: Final = {each.name: each for each in (strided, sparse_coo)}
+
 
 def named(name: str) -> object:
     """The object of that name."""

@@ -7,11 +7,13 @@ Not here  members made from operators (methods.py), storages (typed/storages.py)
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Callable
 from typing import Any
 
 from flambeau.base import dtypes
+from flambeau.base.devices import CPU, META, Device
 from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
@@ -275,10 +277,11 @@ def _writable_bytes(array: Any) -> Any:
 
 
 def rebuilt(
-    kind: type, raw: bytes, shape: tuple[int, ...], element: dtype, needs_grad: bool, extra: Any
-) -> Tensor:
+    kind: type, raw: bytes, shape: tuple[int, ...], element: dtype, needs_grad: bool, extra: Any,
+    device: Device = CPU,
+) -> Tensor:  # fmt: skip
     """A pickled tensor."""
-    made = creation.from_bytes(raw, shape, element)
+    made = creation.from_bytes(raw, shape, element, device)
     if kind is not Tensor:
         made = kind._from_tensor(made) if hasattr(kind, "_from_tensor") else made
     if needs_grad:
@@ -295,11 +298,13 @@ def reduce_ex(self: Tensor, protocol: Any) -> Any:
     if not layout.is_contiguous or layout.is_conj:
         plain = functions.contiguous_copy(plain)
     raw = b""
-    if layout.n_elements:
+    if layout.n_elements and layout.device is not META:
         raw = ctypes.string_at(conversion.address_of(plain, "pickle"), layout.n_bytes)
     extra = {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
     needs_grad = members.requires_grad(self)
-    return rebuilt, (type(self), raw, layout.shape, layout.dtype, needs_grad, extra)
+    return rebuilt, (
+        type(self), raw, layout.shape, layout.dtype, needs_grad, extra, layout.device
+    )  # fmt: skip
 
 
 def copy_of(self: Tensor) -> Tensor:
@@ -411,6 +416,6 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         made.grad = deepcopy(self._grad, memo)
     for key, value in self.__dict__.items():
         if not key.startswith("_"):
-            made.__dict__[key] = value
+            made.__dict__[key] = copy.deepcopy(value, memo)
     memo[id(self)] = made
     return made  # type: ignore[no-any-return]

@@ -40,6 +40,14 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def cpu(self) -> UntypedStorage:
+        """Itself, where it is there already."""
+        return UntypedStorage(self._tensor.cpu())
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+        """Raises: there is no such device."""
+        return self._tensor.cuda()
+
     def data_ptr(self) -> int:
         """Address of the first."""
         stream.materialize(self._tensor, "data_ptr()")
@@ -70,6 +78,13 @@ class TypedStorage:
     def __init__(self, tensor: Tensor) -> None:
         self._untyped = UntypedStorage(tensor)
         self.dtype: dtype = tensor._layout.dtype
+
+    @classmethod
+    def of(cls, untyped: UntypedStorage, element: dtype) -> TypedStorage:
+        """The bytes as elements of a dtype."""
+        made = cls.__new__(cls)
+        made._untyped, made.dtype = untyped, element
+        return made
 
     def untyped(self) -> UntypedStorage:
         """The bytes."""
