@@ -40,8 +40,8 @@ def test_exponential_of_float32():
     assert written.splitlines()[:6] == [
         "bool t0 = load_0 > 0x1.6600000000000p+6f;",
         "float t1 = t0 ? 0x1.6600000000000p+6f : load_0;",
-        "bool t2 = t1 < (-0x1.a200000000000p+6f);",
-        "float t3 = t2 ? (-0x1.a200000000000p+6f) : t1;",
+        "bool t2 = t1 < (-0x1.6000000000000p+7f);",
+        "float t3 = t2 ? (-0x1.6000000000000p+7f) : t1;",
         "float t4 = fma(t3, 0x1.7154760000000p+0f, 0x1.8001fc0000000p+23f);",
         "float t5 = t4 - 0x1.8001fc0000000p+23f;",
     ]

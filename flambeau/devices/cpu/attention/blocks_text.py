@@ -149,11 +149,16 @@ class BlocksText:
         packed = (self.place("packed"), "column_bytes")
         self.times_packed((block, "block_row"), depth, packed, self.place("scores"), m, n)
 
-    def masked_row(self, at: dict[str, str], query: str, row: str) -> tuple[str, str]:
-        """(a row of scores with its mask on, how many keys it looks at)."""
+    def masked_row(
+        self, at: dict[str, str], query: str, row: str, count: int = 1
+    ) -> tuple[str, str]:
+        """(a row of scores with its mask on, how many keys it looks at); it also has its end where
+        it goes on with the longest of `count` rows from it on."""
         scores = self.row_of(self.place("scores"), row, "score_row")
         length = self.reach(self.w.add(query, 1))
         if self.kind.mask:
             self.rows.masked(scores, length, self.row_of(at["mask"], query, "mask_row"))
         self.rows.ended(scores, length)
+        if count > 1:
+            self.rows.ended(scores, self.w.add(length, count))
         return scores, length

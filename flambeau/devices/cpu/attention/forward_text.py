@@ -18,6 +18,7 @@ from flambeau.devices.cpu.attention.blocks_text import BLOCK, OPERANDS, WORDS, B
 from flambeau.devices.cpu.attention.rows_text import AttentionClass
 from flambeau.devices.cpu.writer import Writer
 
+GROUP: Final = 4  # rows whose chains of sums and exponentials run at the same time
 FORWARD_WORDS: Final = (*WORDS, "out_at")
 
 
@@ -52,8 +53,11 @@ class ForwardText(BlocksText):
         m = self.rounded(n_rows, self.kind.rows)
         n = self.reach(w.add(first, n_rows))
         self.scores(self.row_of(at["query"], first, "query_row"), n_rows, m, n)
-        with w.loop("0", n_rows) as row:
-            self.weights(at, w.add(result, row.index), w.add(first, row.index), row.index, n)
+        whole = w.let(f"and i64 {n_rows}, {-GROUP}")
+        for start, end, count in (("0", whole, GROUP), (whole, n_rows, 1)):
+            with w.loop(start, end, step=count) as row:
+                place, query = (w.add(each, row.index) for each in (result, first))
+                self.weights(at, place, query, row.index, n, count)
         made, columns = self.place("made"), words["value_depth"]
         self.times_rows(self.place("scores"), at["value"], "value_row", columns, made, m, n)
         scalar = self.rows.scalar
@@ -65,16 +69,25 @@ class ForwardText(BlocksText):
             target = w.at(scalar, words["out_at"], w.mul(place, columns))
             self.rows.scaled_row(self.row_of(made, row.index, "made_row"), target, factor, columns)
 
-    def weights(self, at: dict[str, str], place: str, query: str, row: str, n: str) -> None:
-        """A row of scores to weights, of which the first n matter."""
+    def weights(
+        self, at: dict[str, str], place: str, query: str, row: str, n: str, count: int
+    ) -> None:
+        """`count` rows of scores to weights, of which the first n matter."""
         w, words, rows = self.w, self.words, self.rows
-        scores, length = self.masked_row(at, query, row)
+        queries = [w.add(query, i) for i in range(count)]
+        found = [self.masked_row(at, each, w.add(row, i), count) for i, each in enumerate(queries)]
+        scores, length = [each[0] for each in found], found[-1][1]
         largest = rows.largest(scores, length)
-        drop = self.row_of(at["drop"], query, "drop_row") if self.kind.has_drop else ""
-        total = rows.exponentials(scores, length, largest, drop)
-        rows.zeros(scores, length, n)
-        share = rows.formula(
-            lambda k, s: k.div(1.0, k.select(k.eq(s, 0.0), 1.0, s)), total, lanes=1
+        drops = (
+            [self.row_of(at["drop"], each, "drop_row") for each in queries]
+            if self.kind.has_drop
+            else []
         )
-        w.store(rows.scalar, largest, w.at(rows.scalar, words["largest_at"], place))
-        w.store(rows.scalar, share, w.at(rows.scalar, words["share_at"], place))
+        totals = rows.exponentials(scores, length, largest, drops)
+        for i, total in enumerate(totals):
+            rows.zeros(scores[i], length, n)
+            share = rows.formula(
+                lambda k, s: k.div(1.0, k.select(k.eq(s, 0.0), 1.0, s)), total, lanes=1
+            )
+            for name, value in (("largest_at", largest[i]), ("share_at", share)):
+                w.store(rows.scalar, value, w.at(rows.scalar, words[name], w.add(place, i)))

@@ -73,7 +73,7 @@ class _Problem:
             query.dtype, bits, name, drop is not None, len(self.batch), rows, vectors
         )
         self.work = self.queries * self.keys * (self.depth + self.value_depth)
-        self.score_row = _row_bytes((self.rounded(self.keys) + LANES) * self.size)
+        self.score_row = _row_bytes((self.rounded(self.keys) + 2 * LANES) * self.size)
         self.scratch = _aligned(rows * self.kind.tile.width * self.size)  # sums of a tile
 
     def taken(self, n_bytes: int) -> int:

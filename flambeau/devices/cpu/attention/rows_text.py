@@ -137,6 +137,11 @@ class RowsText:
             lanes = half
         return value
 
+    def folded_rows(self, states: Sequence[str], body: Callable[..., Any]) -> list[str]:
+        """One value for each row, whose states follow each other."""
+        n = self.n_turns
+        return [self.folded(states[i : i + n], body) for i in range(0, len(states), n)]
+
     def masked(self, row: str, length: str, mask: str) -> None:
         """Adds the mask to a row of scores, or makes -inf where it is False."""
         with self.w.loop("0", length, step=LANES) as loop:
@@ -167,34 +172,46 @@ class RowsText:
         end = self.w.at(self.scalar, row, length)
         self.w.store(full, f"splat ({self.scalar} {value})", end, self.size)
 
-    def largest(self, row: str, length: str) -> str:
-        """The largest score, 0 where all are -inf; a NaN may be passed over: the sum has it."""
+    def largest(self, rows: Sequence[str], length: str) -> list[str]:
+        """The largest score of each row, 0 where all are -inf; a NaN may be passed over: the sum
+        has it."""
         w = self.w
-        least = self.constant(float("-inf"))
-        with w.loop("0", length, [(self.vector, least)] * self.n_turns, step=LANES) as loop:
+        start = [(self.vector, self.constant(float("-inf")))] * (len(rows) * self.n_turns)
+        with w.loop("0", length, start, step=LANES) as loop:
+            turns = self.turns(loop.index)
+            places = [(row, at) for row in rows for at in turns]
             loop.next = [
                 self.formula(_larger, self.load(row, at), state)
-                for at, state in zip(self.turns(loop.index), loop.carried, strict=True)
+                for (row, at), state in zip(places, loop.carried, strict=True)
             ]
-        value = self.folded(loop.results, _larger)
-        return self.formula(lambda k, m: k.select(k.eq(m, float("-inf")), 0.0, m), value, lanes=1)
+        values = self.folded_rows(loop.results, _larger)
+        return [
+            self.formula(lambda k, m: k.select(k.eq(m, float("-inf")), 0.0, m), value, lanes=1)
+            for value in values
+        ]
 
-    def exponentials(self, row: str, length: str, largest: str, drop: str = "") -> str:
-        """e to what each score is above `largest`, in place, dropped ones 0; the sum of all."""
+    def exponentials(
+        self, rows: Sequence[str], length: str, largest: Sequence[str], drops: Sequence[str] = ()
+    ) -> list[str]:
+        """e to what each score is above its row's largest, in place, dropped ones 0; the sums of
+        all."""
         w = self.w
-        shift = self.splat(largest)
-        start = [(self.vector, "zeroinitializer")] * self.n_turns
+        shifts = [self.splat(each) for each in largest]
+        start = [(self.vector, "zeroinitializer")] * (len(rows) * self.n_turns)
         with w.loop("0", length, start, step=LANES) as loop:
-            after = []
-            for at, state in zip(self.turns(loop.index), loop.carried, strict=True):
-                score = self.load(row, at)
-                value = self.formula(lambda k, s, m: k.exp(k.sub(s, m)), score, shift)
-                after.append(w.let(f"fadd {self.vector} {state}, {value}"))
-                if drop:
-                    value = self.select(self.booleans(drop, at), value, "zeroinitializer")
-                self.store(value, row, at)
-            loop.next = after
-        return self.folded(loop.results, lambda k, a, b: k.add(a, b))
+            turns = self.turns(loop.index)
+            states = iter(loop.carried)
+            loop.next = []
+            for number, (row, shift) in enumerate(zip(rows, shifts, strict=True)):
+                for at in turns:
+                    score = self.load(row, at)
+                    value = self.formula(lambda k, s, m: k.exp(k.sub(s, m)), score, shift)
+                    loop.next.append(w.let(f"fadd {self.vector} {next(states)}, {value}"))
+                    if drops:
+                        kept = self.booleans(drops[number], at)
+                        value = self.select(kept, value, "zeroinitializer")
+                    self.store(value, row, at)
+        return self.folded_rows(loop.results, lambda k, a, b: k.add(a, b))
 
     def weights_again(self, row: str, length: str, largest: str, share: str) -> None:
         """The weights of a row of scores, in place."""
