@@ -384,52 +384,59 @@ class CrossEntropyBackward(Operator):
     ) -> Any:  # fmt: skip
         dim = class_dim(len(input.shape))
         logits = b.convert(input, input.dtype.compute)
-        shares = softmax_of(b, logits, (dim,))
         grad = b.convert(grad_output, logits.dtype)
+        # What belongs to rows comes first: the kernel of the shares then reads it and ends with
+        # the gradient, and stores nothing else.
         if target.dtype.is_floating_point:
-            wanted = smoothed(b, target, weight, label_smoothing, dim, logits.dtype)
             if reduction == "mean":
                 rows = b.size_number(_n_rows(input.shape) // input.shape[dim], logits.dtype)
                 grad = b.map(lambda k, g, n: k.div(g, n), grad, rows)
-        else:
-            wanted, total = self.class_weights(
-                b, input, target, weight, ignore_index, label_smoothing, logits.dtype
-            )
-            if reduction == "mean":
-                grad = b.map(lambda k, g, n: k.div(g, n), grad, total)
+            if reduction == "none":
+                grad = b.unsqueeze(grad, dim)
+            shares = softmax_of(b, logits, (dim,))
+            wanted = smoothed(b, target, weight, label_smoothing, dim, logits.dtype)
+            return self.of_shares(b, shares, wanted, grad, dim)
+        index, counts = chosen(b, target, ignore_index)
+        weights = target_weights(b, weight, index, counts, logits.dtype)
+        if reduction == "mean":
+            total = b.reduce("sum", weights, None)
+            grad = b.map(lambda k, g, n: k.div(g, n), grad, total)
+        index, counts, weights = (b.unsqueeze(each, dim) for each in (index, counts, weights))
         if reduction == "none":
             grad = b.unsqueeze(grad, dim)
+        places = b.iota(tuple(input.shape), dim)
+        shares = softmax_of(b, logits, (dim,))
+        if not label_smoothing:
+            return b.map(
+                lambda k, p, w, place, y, g: k.mul(
+                    k.sub(k.mul(w, p), k.select(k.eq(place, y), w, 0.0)), g
+                ),
+                shares, weights, places, index, grad,
+            )  # fmt: skip
+        wanted = b.map(
+            lambda k, place, y, w: k.select(k.eq(place, y), w, 0.0), places, index, weights
+        )
+        wanted = self.with_smoothing(b, wanted, counts, weight, label_smoothing, dim)
+        return self.of_shares(b, shares, wanted, grad, dim)
+
+    def of_shares(self, b: Any, shares: Any, wanted: Any, grad: Any, dim: int) -> Any:
+        """(sum of wanted * shares - wanted) * grad, for weights of every class in every row."""
         whole = b.reduce("sum", wanted, (dim,), True)
         return b.map(
             lambda k, p, w, q, g: k.mul(k.sub(k.mul(w, p), q), g), shares, whole, wanted, grad
         )
 
-    def class_weights(
-        self, b: Any, input: Any, target: Any, weight: Any, ignore_index: int,
-        label_smoothing: float, compute: Any,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        """(weight of every class in every row, sum of the targets' weights)."""
-        dim = class_dim(len(input.shape))
-        index, counts = chosen(b, target, ignore_index)
-        weights = target_weights(b, weight, index, counts, compute)
-        places = b.iota(tuple(input.shape), dim)
-        wanted = b.map(
-            lambda k, place, y, w: k.select(k.eq(place, y), k.convert(w, compute), 0.0),
-            places, b.unsqueeze(index, dim), b.unsqueeze(weights, dim),
-        )  # fmt: skip
-        total = b.reduce("sum", weights, None)
-        if not label_smoothing:
-            return wanted, total
-        share = b.size_number(label_smoothing / input.shape[dim], compute)
-        counting = b.convert(b.unsqueeze(counts, dim), compute)
-        everywhere = b.map(lambda k, c, f: k.mul(c, f), counting, share)
+    def with_smoothing(
+        self, b: Any, wanted: Any, counts: Any, weight: Any, label_smoothing: float, dim: int
+    ) -> Any:
+        """Weight of every class in every row that counts, smoothed."""
+        compute = wanted.dtype
+        share = b.size_number(label_smoothing / wanted.shape[dim], compute)
+        everywhere = b.map(lambda k, c, f: k.mul(c, f), b.convert(counts, compute), share)
         if weight is not None:
-            along = b.reshape(weight, _along(weight.shape[0], dim, len(input.shape)))
+            along = b.reshape(weight, _along(weight.shape[0], dim, len(wanted.shape)))
             everywhere = b.map(lambda k, e, w: k.mul(e, w), everywhere, b.convert(along, compute))
-        return (
-            b.map(lambda k, q, e: k.add(k.mul(q, 1 - label_smoothing), e), wanted, everywhere),
-            total,
-        )
+        return b.map(lambda k, q, e: k.add(k.mul(q, 1 - label_smoothing), e), wanted, everywhere)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(), s.real(3, 5), s.index(3, below=5), None, -100, "mean", 0.0)]

@@ -59,3 +59,22 @@ def test_huge_logits_do_not_overflow():
     """The largest is taken off first."""
     loss = functions.cross_entropy(torch.tensor([[1e30, 0.0], [0.0, 1e4]]), torch.tensor([0, 0]))
     assert loss.item() == pytest.approx(5e3)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_the_gradient_stores_nothing_else_of_its_size(reduction):
+    """One kernel goes over the logits."""
+    logits = torch.linspace(-1, 1, 64 * 1000).reshape(64, 1000).requires_grad_()
+    target = torch.arange(64)
+
+    def step():
+        logits.grad = None
+        functions.cross_entropy(logits, target, reduction=reduction).sum().backward()
+        return logits.grad.numpy()
+
+    with torch.debug.fuse_new(True):
+        step()
+        logits.grad = None
+        with torch.debug.counts() as seen:
+            step()
+    assert seen.peak_bytes < 1.2 * 4 * logits.numel()
