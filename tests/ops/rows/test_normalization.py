@@ -102,3 +102,19 @@ def test_the_gradient_of_layer_norm_is_one_kernel_for_rows_and_one_for_columns()
     with flambeau.debug.counts() as seen:
         step()
     assert seen.kernels_launched <= 5
+
+
+def test_the_gradient_of_batch_norm_stores_nothing_else_of_its_size() -> None:
+    rows = torch.tensor(RNG.standard_normal((2000, 48)), requires_grad=True)
+    weight, bias = (torch.ones(48).double().requires_grad_() for _ in range(2))
+
+    def step() -> None:
+        out = torch.nn.functional.batch_norm(rows, None, None, weight, bias, True)
+        grads = torch.autograd.grad(out, (rows, weight, bias), rows.detach())
+        del out
+        grads[0].numpy()
+
+    step()
+    with flambeau.debug.counts() as seen:
+        step()
+    assert seen.peak_bytes < 1.3 * rows.nbytes
