@@ -42,8 +42,10 @@ _OWN_ROWS: Final = 2048
 _UNEVEN: Final = 25
 # Bytes of B that one unit walks over again and again, at most.
 _CACHED_BYTES: Final = 512 << 10
-# Bytes between steps of k from which A is packed.
+# Bytes between steps of k from which A is packed, where the columns of B are more than a few; for
+# those few it is read in place by blocks of k that leave room in the caches' few sets.
 _SPARSE_BYTES: Final = 2048
+_FEW_COLUMNS: Final = 192
 # Elements of k that are packed together, at least and, where the cache has room, at most.
 _K_BLOCK: Final = 1024
 _DEEP_K_BLOCK: Final = 2048
@@ -105,14 +107,18 @@ def edge_vectors_of(n: int, vectors: int, lanes: int) -> int:
     return -(-edge // lanes)
 
 
+def _is_sparse(product: Product, size: int, rows: int) -> bool:
+    """Whether rows of a tile of A lie far apart along k: each step wastes a line of the cache."""
+    column = product.a.column
+    return column != size and product.m > rows and abs(column) >= _SPARSE_BYTES
+
+
 def pack_kinds(product: Product, element: Element, rows: int) -> tuple[str, str]:
     """How A and B are to be packed; "" for an operand read in place."""
     size = element.n_bytes
     a, b = product.a, product.b
     pack_a = ""
-    # Rows of a tile that lie far apart along k waste a line of the cache for each step.
-    is_sparse = a.column != size and product.m > rows and abs(a.column) >= _SPARSE_BYTES
-    if element.is_narrow or (is_sparse and product.n > 64):
+    if element.is_narrow or (_is_sparse(product, size, rows) and product.n > _FEW_COLUMNS):
         pack_a = "rows" if a.column == size else "columns" if a.row == size else "strided"
     if b.column == size or product.n == 1:
         b_bytes = product.k * product.n * size
@@ -151,6 +157,8 @@ def grid_of(
     cached = min(_CACHED_BYTES, second_cache_bytes() // 2) // element.n_packed_bytes
     k_block = k
     deepest = min(max(_K_BLOCK, cached // width), _DEEP_K_BLOCK)
+    if not packs[0] and _is_sparse(product, element.n_bytes, rows):
+        deepest = SUM_BLOCK
     if k > deepest + deepest // 4:
         k_block = round_up(-(-k // -(-k // deepest)), SUM_BLOCK)
     cached = cached // k_block // width * width

@@ -16,8 +16,8 @@ from typing import Final
 from flambeau.devices.cpu.gemm.elements import Element, Lines
 
 SUM_BLOCK: Final = 256  # elements of k in one chain of fma
-# Steps of k that lines of B are asked for ahead: a panel is larger than the first cache, and CPUs
-# do not guess rows that lie far apart.
+# Steps of k that lines are asked for ahead: a panel of B is larger than the first cache, and CPUs
+# do not guess rows that lie far apart, of B or of a transposed A.
 AHEAD: Final = 8
 _LINE_BYTES: Final = 64
 
@@ -168,6 +168,7 @@ def _chain(
     ahead = lines.let(f"getelementptr [{AHEAD} x i8], ptr %bp, i64 {context['b_row']}")
     for offset in range(0, vectors * element.lanes * n_packed, _LINE_BYTES):
         lines.prefetch(lines.offset(ahead, offset))
+    lines.prefetch(lines.let(f"getelementptr [{AHEAD} x i8], ptr %a0, i64 {context['a_column']}"))
     for g in range(len(starts)):
         lines.put(f"%na{g} = getelementptr i8, ptr %a{g}, i64 {context['a_column']}")
     lines.put(f"%nbp = getelementptr i8, ptr %bp, i64 {context['b_row']}")
