@@ -37,6 +37,15 @@ _FIXED = (
 )  # fmt: skip
 
 
+def __getattr__(name: str) -> Any:
+    """The iterator over worker processes, found when it is asked for: it stands on this module."""
+    if name == "_MultiProcessingDataLoaderIter":
+        from flambeau.utils.data.workers import _MultiProcessingDataLoaderIter
+
+        return _MultiProcessingDataLoaderIter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class _InfiniteConstantSampler(Sampler[Any]):
     """None for ever: the index of samples that have none."""
 
@@ -159,12 +168,12 @@ class DataLoader(Generic[Batch]):
     def __iter__(self) -> Any:
         if self.num_workers == 0:
             return _single_process(self)
-        from flambeau.utils.data.workers import WorkerIterator
+        from flambeau.utils.data.workers import _MultiProcessingDataLoaderIter
 
         if not self.persistent_workers:
-            return WorkerIterator(self)
+            return _MultiProcessingDataLoaderIter(self)
         if self._iterator is None:
-            self._iterator = WorkerIterator(self)
+            self._iterator = _MultiProcessingDataLoaderIter(self)
         else:
             self._iterator.reset(self)
         return self._iterator
@@ -236,7 +245,7 @@ def _context(given: Any, num_workers: int) -> Any:
     return given
 
 
-class BaseIterator:
+class _BaseDataLoaderIter:
     """One pass over a loader."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -279,7 +288,7 @@ class BaseIterator:
         raise NotImplementedError
 
 
-class SingleProcessIterator(BaseIterator):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """A pass in this process."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -294,9 +303,9 @@ class SingleProcessIterator(BaseIterator):
         return self._fetcher.fetch(next(self._sampler_iter))
 
 
-class TensorIterator(BaseIterator):
+class TensorIterator(_SingleProcessDataLoaderIter):
     """A pass over tensors in memory, in order or shuffled: every batch is a gather of rows, or a
-    copy of a slice. Draws, and values, are those of a SingleProcessIterator."""
+    copy of a slice. Draws, and values, are those of a _SingleProcessDataLoaderIter."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
@@ -326,11 +335,15 @@ class TensorIterator(BaseIterator):
         return next(self._batches)
 
 
+# to the user there is one way to pass over a loader in this process
+TensorIterator.__name__ = TensorIterator.__qualname__ = _SingleProcessDataLoaderIter.__name__
+
+
 def _vector(count: int) -> Layout:
     return contiguous((count,), dtypes.int64)
 
 
-def _single_process(loader: DataLoader[Any]) -> BaseIterator:
+def _single_process(loader: DataLoader[Any]) -> _BaseDataLoaderIter:
     sampler, batches = loader.sampler, loader.batch_sampler
     plain = (
         type(batches) is BatchSampler
@@ -347,4 +360,4 @@ def _single_process(loader: DataLoader[Any]) -> BaseIterator:
         )
     elif plain:
         plain = type(sampler) is SequentialSampler and sampler.data_source is loader.dataset
-    return TensorIterator(loader) if plain else SingleProcessIterator(loader)
+    return TensorIterator(loader) if plain else _SingleProcessDataLoaderIter(loader)

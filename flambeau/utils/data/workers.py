@@ -14,12 +14,12 @@ from multiprocessing import connection
 from typing import Any, Final
 
 from flambeau.utils.data._utils import transport, worker
-from flambeau.utils.data.dataloader import BaseIterator
+from flambeau.utils.data.dataloader import _BaseDataLoaderIter
 
 JOIN_SECONDS: Final = 5.0
 
 
-class WorkerIterator(BaseIterator):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """A pass whose batches are made by worker processes."""
 
     def __init__(self, loader: Any) -> None:

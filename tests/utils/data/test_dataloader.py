@@ -6,6 +6,7 @@ import random
 import pytest
 
 import flambeau as torch
+import flambeau.utils.data.dataloader as names
 from flambeau.utils.data import (
     ChainDataset,
     ConcatDataset,
@@ -140,6 +141,15 @@ def test_batches_are_copies():
     (second,) = next(loader)
     assert first.tolist() == [0, 1, 2]
     assert second.tolist() == [13, 14, 15]
+
+
+def test_iterators_bear_torchs_names():
+    for dataset in (numbers(), Plain(numbers())):
+        batches = iter(DataLoader(dataset))
+        assert isinstance(batches, names._SingleProcessDataLoaderIter)
+        with pytest.raises(AttributeError, match="'_SingleProcessDataLoaderIter' object has no"):
+            batches.next()
+    assert issubclass(names._MultiProcessingDataLoaderIter, names._BaseDataLoaderIter)
 
 
 def test_whole_batches_take_a_record_a_tensor():
