@@ -211,6 +211,21 @@ class Views:
         strides[dim] *= step
         return value.with_view(tuple(shape), tuple(strides), offset)
 
+    def windows(
+        self, value: Value, counts: Sequence[int], sizes: Sequence[int], steps: Sequence[int],
+        apart: Sequence[int],
+    ) -> Value:  # fmt: skip
+        """The last dims as `counts` windows that start `steps` apart, of `sizes` positions that lie
+        `apart`: (..., *counts, *sizes)."""
+        value = self.memory(value)
+        plain = value.ndim - len(counts)
+        along = value.strides[plain:]
+        moves = [each * stride for each, stride in zip(steps, along, strict=True)]
+        within = [each * stride for each, stride in zip(apart, along, strict=True)]
+        return value.with_view(
+            (*value.shape[:plain], *counts, *sizes), (*value.strides[:plain], *moves, *within)
+        )
+
     def flip(self, value: Value, dims: Sequence[int]) -> Value:
         """Positions along `dims` in reverse."""
         value = self.memory(value)

@@ -14,6 +14,7 @@ from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, contiguous_strides
+from flambeau.ops.convolution import few_places
 from flambeau.ops.convolution.sizes import (
     check_fits,
     n_parts,
@@ -34,6 +35,8 @@ from flambeau.ops.define import (
 )
 
 _INPUT_TYPES = {"float16": "c10::Half", "bfloat16": "c10::BFloat16"}
+
+_SETTINGS = ("stride", "padding", "dilation")
 
 
 def _input_type(given: Layout) -> str:
@@ -134,8 +137,8 @@ class Convolution(Operator):
     ) -> Any:  # fmt: skip
         out = b.output()
         if input.dtype.is_complex:
-            settings = stride, padding, dilation, transposed, output_padding, groups
-            result = _of_parts(b, input, weight, lambda x, w: self.lower(b, x, w, None, *settings))
+            given = stride, padding, dilation, transposed, output_padding, groups
+            result = _of_parts(b, input, weight, lambda x, w: self.lower(b, x, w, None, *given))
             return result if bias is None else _with_bias(b, result, bias, input.dtype)
         element = _computed(input.dtype)
         if 0 in input.shape or 0 in weight.shape or 0 in out.shape:
@@ -147,16 +150,26 @@ class Convolution(Operator):
             result = _pointwise(b, input, weight, transposed, groups, element)
             result = b.reshape(result, tuple(out.shape))
             return result if bias is None else _with_bias(b, result, bias, element)
+        image = _spatial(b, input, element)
+        counts = image.shape[2:] if transposed else three(out.shape[2:], 1)
+        settings = three(stride, 1), three(padding, 0), three(dilation, 1)
+        outputs, channels = weight.shape[:2]
+        sizes = input.shape[0], counts, outputs, channels, three(kernel, 1), groups
+        if few_places.are_few(*sizes):
+            spread = _spatial(b, weight, element)
+            if transposed:
+                around = three(out.shape[2:], 1)
+                result = few_places.transposed(b, image, spread, around, *settings)
+            else:
+                result = few_places.forward(b, image, spread, counts, *settings)
+            result = b.reshape(result, tuple(out.shape))
+            return result if bias is None else _with_bias(b, result, bias, element)
         places = (*out.shape[:2], *three(out.shape[2:], 1))
         made = b.temporary(places, element)
-        image = _spatial(b, input, element)
         reads = [image, _weights(b, weight, transposed, groups, element)]
         if bias is not None:
             reads.append(_packed(b, b.convert(bias, element)))
-        attributes = {
-            "stride": three(stride, 1), "padding": three(padding, 0),
-            "dilation": three(dilation, 1), "groups": groups,
-        }  # fmt: skip
+        attributes = {**dict(zip(_SETTINGS, settings, strict=True)), "groups": groups}
         if transposed:
             attributes["kernel"] = three(kernel, 1)
         name = "convolution.transposed" if transposed else "convolution.forward"
@@ -194,6 +207,9 @@ class Convolution(Operator):
             s(s.real(2, 4, 3, 4), s.real(4, 3, 3, 2), s.real(6), (2, 1), one, one, True, (1, 0), 2),
             s(s.real(2, 3, 5), s.real(3, 2, 4), None, (3,), (2,), (2,), True, (2,), 1),
             s(s.real(2, 3, 2, 2), s.real(3, 4, 1, 1), s.real(4), one, two, one, True, two, 1),
+            s(s.real(1, 2, 3, 2), s.real(6, 2, 2, 3), s.real(6), one, (0, 1), one, False, two, 1),
+            s(s.real(1, 6, 1, 2), s.real(6, 2, 2, 3), s.real(2), (2, 1), (1, 0), one, True, two, 1),
+            s(s.real(1, 8, 3), s.real(8, 2, 2), None, (2,), (0,), (3,), True, (1,), 1),
         ]
 
 
@@ -219,23 +235,29 @@ class ConvolutionWeight(Operator):
         dilation: Any, groups: int,
     ) -> Any:  # fmt: skip
         if image.dtype.is_complex:
-            settings = shape, stride, padding, dilation, groups
-            return _of_parts(b, image, places, lambda x, y: self.lower(b, x, y, *settings))
+            return _of_parts(
+                b, image, places,
+                lambda x, y: self.lower(b, x, y, shape, stride, padding, dilation, groups),
+            )  # fmt: skip
         element = _computed(image.dtype)
         if 0 in image.shape or 0 in places.shape or 0 in shape:
             return b.full(tuple(shape), 0, element)
-        parts, _ = n_parts(image.shape[0])
         outputs, channels, *kernel = shape
+        image, places = _spatial(b, image, element), _spatial(b, places, element)
+        counts, width = places.shape[2:], three(kernel, 1)
+        settings = three(stride, 1), three(padding, 0), three(dilation, 1)
+        if few_places.are_few(image.shape[0], counts, outputs, channels, width, groups):
+            made = few_places.weight_gradient(b, image, places, width, *settings)
+            return b.reshape(made, tuple(shape))
+        parts, _ = n_parts(image.shape[0])
         rows = groups * channels * prod(kernel)
         made = b.temporary((parts, rows, outputs // groups), element)
         b.kernel(
             "convolution.weight_gradient",
-            (_spatial(b, image, element), _spatial(b, places, element)),
+            (image, places),
             (made,),
-            kernel=three(kernel, 1),
-            stride=three(stride, 1),
-            padding=three(padding, 0),
-            dilation=three(dilation, 1),
+            kernel=width,
+            **dict(zip(_SETTINGS, settings, strict=True)),
             groups=groups,
         )
         total = b.select(made, 0, 0) if parts == 1 else b.reduce("sum", made, (0,))
@@ -262,6 +284,7 @@ class ConvolutionWeight(Operator):
         return [
             s(s.real(2, 3, 4, 4), s.real(2, 4, 3, 3), (4, 3, 2, 2), one, two, one, 1),
             s(s.real(2, 4, 6), s.real(2, 2, 3), (2, 2, 3), (2,), (1,), (1,), 2),
+            s(s.real(1, 2, 4, 3), s.real(1, 6, 2, 1), (6, 2, 2, 3), (2, 1), two, one, 1),
         ]
 
 

@@ -34,6 +34,9 @@ CASES = [
     ((1, 4, 9, 8), (6, 2, 3, 2), (2, 3), (0, 1), (2, 1), 2),
     ((3, 2, 5, 40), (2, 1, 2, 5), (1, 2), (1, 2), (1, 1), 2),
     ((1, 1, 3, 3), (1, 1, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+    # So few places that the whole batch is one product.
+    ((3, 2, 1, 1), (8, 2, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((1, 2, 4, 3), (9, 2, 2, 2), (2, 1), (0, 1), (1, 2), 1),
 ]
 
 
@@ -74,7 +77,7 @@ def results(image, weight):
     return [out, *torch.autograd.grad(out, (image, weight), torch.ones_like(out) * 0.37)]
 
 
-@pytest.mark.parametrize("shape", [(5, 6, 12, 11), (2, 32, 20, 20)])
+@pytest.mark.parametrize("shape", [(5, 6, 12, 11), (2, 32, 20, 20), (9, 40, 1, 1)])
 def test_bits_do_not_depend_on_threads_or_vectors(shape):
     torch.manual_seed(3)
     image = torch.randn(shape, requires_grad=True)
@@ -98,9 +101,11 @@ def test_bits_do_not_depend_on_how_vectors_divide_rows(width):
     assert found[0] == found[1]
 
 
-def test_an_image_does_not_depend_on_its_batch():
+# The second: an image alone is few places, six are not.
+@pytest.mark.parametrize(("shape", "outputs"), [((6, 8, 15, 13), 7), ((6, 8, 4, 4), 32)])
+def test_an_image_does_not_depend_on_its_batch(shape, outputs):
     torch.manual_seed(4)
-    image, weight = torch.randn(6, 8, 15, 13), torch.randn(7, 8, 3, 3)
+    image, weight = torch.randn(shape), torch.randn(outputs, 8, 3, 3)
     whole = F.conv2d(image, weight, None, 1, 1)
     for n in range(6):
         assert torch.equal(F.conv2d(image[n : n + 1], weight, None, 1, 1)[0], whole[n])
