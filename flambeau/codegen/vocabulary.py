@@ -113,7 +113,8 @@ class Vocabulary:
 
     @property
     def has_scale(self) -> bool:
-        """Whether the reader has `scale(x, n)`: x * 2^n rounded once, for a whole number n."""
+        """Whether the reader has `scale(x, n)`: x * 2^n rounded once, for a whole number n and x
+        between a half and two; whatever x is, 0 where n is below the exponents of the dtype."""
         return False
 
     def apply(self, word: str, arguments: tuple[Any, ...], result: dtype, value: Any = None) -> Any:

@@ -29,19 +29,21 @@ def _scaled(k: Any, value: Any, shifted: Any) -> Any:
     return k.mul(k.mul(value, first), second)
 
 
-# The low ends of the ranges below are where both powers of two are 0: what is far down, -inf above
-# all, is then 0 without a product that underflows, for which some CPUs take a hundred cycles.
+def _in_range(k: Any, x: Any, low: float, high: float) -> Any:
+    """x moved to where n has its powers. At the low end both are 0: what is far down, -inf above
+    all, is then 0 without a product that underflows, for which some CPUs take a hundred cycles."""
+    return parts.at_most(k, x, high) if k.has_scale else clamp(k, x, low, high)
 
 
 def exp_float32(k: Any, x: Any) -> Any:
     """Below -104.5 all is 0, above 89.5 all is inf: the range keeps n inside two powers."""
-    x = clamp(k, x, -176.0, 89.5)
+    x = _in_range(k, x, -176.0, 89.5)
     n, shifted = parts.nearest_multiple(k, x, parts.LOG2E, 254)
     return _scaled(k, parts.exp_reduced_32(k, x, n), shifted)
 
 
 def exp_float64(k: Any, x: Any) -> Any:
-    x = clamp(k, x, -1418.0, 710.0)
+    x = _in_range(k, x, -1418.0, 710.0)
     n, shifted = parts.nearest_multiple(k, x, parts.LOG2E, 2046)
     r = k.fma(n, -parts.LN2_LOW, k.fma(n, -parts.LN2_HIGH, x))
     high, low = parts.two_sum(k, k.constant(1.0, dtypes.float64), r)
@@ -50,7 +52,7 @@ def exp_float64(k: Any, x: Any) -> Any:
 
 
 def exp2_float32(k: Any, x: Any) -> Any:
-    x = clamp(k, x, -254.0, 129.0)
+    x = _in_range(k, x, -254.0, 129.0)
     n, shifted = parts.nearest_multiple(k, x, 1.0, 254)
     f = k.sub(x, n)
     u = k.fma(f, LN2_SINGLE, k.mul(f, parts.horner(k, f, table.EXP2_32)))
@@ -58,7 +60,7 @@ def exp2_float32(k: Any, x: Any) -> Any:
 
 
 def exp2_float64(k: Any, x: Any) -> Any:
-    x = clamp(k, x, -2046.0, 1025.0)
+    x = _in_range(k, x, -2046.0, 1025.0)
     n, shifted = parts.nearest_multiple(k, x, 1.0, 2046)
     f = k.sub(x, n)
     u = k.fma(f, parts.LN2, k.mul(f, parts.estrin(k, f, table.EXP2_64)))

@@ -68,7 +68,7 @@ class RowsText:
         # Two machine vectors at a time; so many times make the 32 lanes.
         self.lanes = min(LANES, 2 * self.element.lanes)
         self.n_turns = LANES // self.lanes
-        self.module = Module()
+        self.module = Module(has_avx512=kind.vector_bits == 512)
         self.module.n_names = _FIRST_NAME
 
     @cached_property
