@@ -7,13 +7,14 @@ Not here  what may share a loop and why not (group.py), kernels and memory (nest
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from flambeau.engine.planning.states import LoopUnit, State
 from flambeau.engine.statement import Loop, Native, Statement
 
-# Groups tried for a statement, from its producer on and from the newest back.
+# Groups tried for a statement, from its producer on and from the newest back, those that touch
+# what it reads before others.
 CANDIDATES: Final = 6
 # Unrelated statements share a kernel only where a launch costs more than their work.
 SMALL_DOMAIN: Final = 16384
@@ -67,6 +68,8 @@ class _Fuser:
         self.storage_of = storage_of
         self.root = root
         self.fused = Fused()
+        # Units that go before all others, and are ahead of no statement in `last_write`.
+        self.first: list[LoopUnit] = []
         # Per storage: number of the last unit that writes it, and that touches it.
         self.last_write: dict[int, int] = {}
         self.last_touch: dict[int, int] = {}
@@ -89,6 +92,8 @@ class _Fuser:
                 earliest = number
         if isinstance(statement, Loop):
             number = self._place(instance, statement, earliest, producer, read)
+            if number < 0:
+                return
         else:
             number = len(self.fused.units)
             self.fused.units.append(NativeCall(number, instance, statement))
@@ -112,26 +117,40 @@ class _Fuser:
         order = range(len(units) - 1, max(first, len(units) - CANDIDATES) - 1, -1)
         if earliest >= 0 and earliest == producer:
             order = [producer, *[n for n in order if n != producer]]  # type: ignore[assignment]
-        for number in order:
-            unit = units[number]
-            if isinstance(unit, NativeCall):
-                continue
-            is_large = number != producer and loop.size > SMALL_DOMAIN
-            if is_large and not any(storage in unit.storages for storage in read):
-                continue
+        for unit in self._candidates(order, producer, read, loop):
             why = unit.join(loop, references, first_number, storage_of, record)
             if not why:
-                return number
-            if number == producer or not refusal:
+                return unit.number
+            if unit.number == producer or not refusal:
                 refusal = why
         if refusal:
             self.fused.refusals.append((record, refusal))
-        made = LoopUnit(len(units), self.root)
+        # A number that depends on nothing (the gradient of a loss by itself) is there before what
+        # it is multiplied with, so that it parts no statements.
+        is_first = earliest < 0 and not read and not loop.domain
+        if is_first and self.first:
+            why = self.first[-1].join(loop, references, first_number, storage_of, record)
+            if not why:
+                return -1
+        made = LoopUnit(-1 if is_first else len(units), self.root)
         why = made.join(loop, references, first_number, storage_of, record)
         if why:
             raise RuntimeError(f"a statement does not fit a kernel of its own: {why}")
-        units.append(made)
+        (self.first if is_first else units).append(made)
         return made.number
+
+    def _candidates(
+        self, order: Iterable[int], producer: int, read: list[int], loop: Loop
+    ) -> list[LoopUnit]:
+        """Units that a statement may join, those first that touch what it reads."""
+        related: list[LoopUnit] = []
+        others: list[LoopUnit] = []
+        for number in order:
+            unit = self.fused.units[number]
+            if isinstance(unit, LoopUnit):
+                touches = any(storage in unit.storages for storage in read)
+                (related if touches or number == producer else others).append(unit)
+        return related if not others or loop.size > SMALL_DOMAIN else related + others
 
 
 def fuse(
@@ -142,6 +161,7 @@ def fuse(
     for instance in instances:
         fuser.add(instance)
     fused = fuser.fused
+    fused.units[:0] = fuser.first
     fused.n_statements = len(instances)
     for unit in fused.units:
         if isinstance(unit, LoopUnit):

@@ -112,3 +112,42 @@ def test_big_inputs_that_only_the_segment_holds_are_let_go() -> None:
             del big
     assert total.item() == 20 * 20_000_000
     assert seen.peak_bytes < 400_000_000
+
+
+def test_a_gradient_that_begins_with_one_parts_no_statements() -> None:
+    """The one is made first, though recorded in the middle."""
+    x = torch.randn(100, 1000, requires_grad=True)
+
+    def step() -> None:
+        x.grad = None
+        (x.sin() ** 2).sum().backward()
+        assert x.grad.shape == x.shape
+
+    with torch.debug.fuse_new(True):
+        step()
+        x.grad.numpy()
+        with counts() as seen:
+            step()
+            x.grad.numpy()
+    assert seen.kernels_launched == 2
+    assert seen.peak_bytes < 1.2 * x.nbytes
+
+
+def test_a_loss_and_its_gradient_go_over_the_logits_once() -> None:
+    """What belongs to rows joins the kernel that reads the same, not the newest."""
+    logits = torch.randn(64, 1000, requires_grad=True)
+    target = torch.arange(64)
+
+    def step() -> float:
+        logits.grad = None
+        loss = torch.nn.functional.cross_entropy(logits, target)
+        loss.backward()
+        return loss.item()
+
+    with torch.debug.fuse_new(True):
+        step()
+        logits.grad = None
+        with counts() as seen:
+            step()
+    assert seen.kernels_launched <= 4
+    assert seen.peak_bytes < 1.2 * logits.nbytes
