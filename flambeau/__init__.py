@@ -123,6 +123,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
         "set_grad_enabled",
     ),
+    "flambeau.autograd.anomaly_mode": ("is_anomaly_check_nan_enabled", "is_anomaly_enabled"),
     "flambeau.tensor.public.settings": (
         "are_deterministic_algorithms_enabled", "compile", "get_deterministic_debug_mode",
         "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled",

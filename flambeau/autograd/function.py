@@ -102,9 +102,9 @@ class Function:
         if cls._has_setup_context():
             bound = inspect.signature(cls.forward).bind(*arguments, **named)
             bound.apply_defaults()
-            arguments = bound.args
+            arguments = _placed(bound.signature, bound.args, bound.kwargs)
         elif named:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
+            arguments = _placed(inspect.signature(cls.forward), (None, *arguments), named)[1:]
         return apply_function(cls, cls._node_class(), arguments)
 
     @classmethod
@@ -124,6 +124,36 @@ class Function:
                 )
             )
         return cls.vjp if has_vjp else cls.backward
+
+
+def _placed(
+    signature: inspect.Signature, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[Any, ...]:
+    """All arguments by position: a gradient is returned for each place up to the last given."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [name for name, each in signature.parameters.items() if each.kind in kinds]
+    rest = dict(named)
+    placed = list(arguments)
+    for position, name in enumerate(names[len(arguments) :], len(arguments)):
+        if not any(each in rest for each in names[position:]):
+            break
+        if name not in rest:
+            raise TypeError(
+                helped(
+                    f"forward() missing required argument: '{name}' (position {position - 1})",
+                    given=f"the later argument {next(iter(rest))!r} by name",
+                    fix="give the arguments before it, too: defaults are not filled in",
+                )
+            )
+        placed.append(rest.pop(name))
+    for name in rest:
+        raise TypeError(
+            helped(
+                f"forward() got an unexpected keyword argument '{name}'",
+                expected=f"arguments that have a position: {', '.join(names)}",
+            )
+        )
+    return tuple(placed)
 
 
 class InplaceFunction(Function):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau.base.errors import helped
 from flambeau.gradients.entry import grad
 from flambeau.gradients.members import requires_grad, set_requires_grad
 from flambeau.gradients.modes import enable_grad, is_grad_enabled
@@ -22,8 +23,8 @@ Tensors = tuple[Any, ...]
 
 def _tuple_of(value: Any, argument: str, function: str) -> tuple[bool, Tensors]:
     """(was it a tuple, the tuple); TypeError for anything but tensors."""
-    is_tuple = isinstance(value, (tuple, list))
-    values = tuple(value) if is_tuple else (value,)
+    is_tuple = isinstance(value, tuple)
+    values = value if is_tuple else (value,)
     for position, each in enumerate(values):
         if not isinstance(each, RUNTIME.tensor):
             where = f"the value at index {position} is" if is_tuple else "it is"
@@ -67,6 +68,19 @@ def _check_outputs(outputs: Tensors, inputs: Tensors, strict: bool) -> None:
                 f"Output {index} of the user-provided function does not require gradients. The "
                 "outputs must be computed in a differentiable manner from the input when running "
                 "in strict mode."
+            )
+
+
+def _check_rows(rows: Tensors, strict: bool) -> None:
+    """Refuse first derivatives that do not depend on the inputs."""
+    for index, each in enumerate(rows):
+        if strict and not requires_grad(each):
+            raise RuntimeError(
+                "While computing the hessian, found that the jacobian of the user-provided "
+                f"function with respect to input {index} is independent of the input. This is not "
+                "allowed in strict mode. You should ensure that your function is twice "
+                "differentiable and that the jacobian depends on the inputs (this would be "
+                "violated by a linear function for example)."
             )
 
 
@@ -154,9 +168,7 @@ def vjp(
     )
 
 
-def _double_backward(
-    outputs: Tensors, places: Tensors, vectors: Tensors, create_graph: bool
-) -> Tensors:
+def along(outputs: Tensors, places: Tensors, vectors: Tensors, create_graph: bool) -> Tensors:
     """J v by differentiating u^T J with respect to u, in which it is linear."""
     cotangents = []
     for each in outputs:
@@ -180,7 +192,7 @@ def jvp(
             func(*places), "outputs of the user-provided function", "jvp"
         )
         _check_outputs(outputs, places, strict)
-        found = _double_backward(outputs, places, vectors, create_graph)
+        found = along(outputs, places, vectors, create_graph)
     return (
         _same(_finished(outputs, create_graph), out_is_tuple),
         _same(_finished(found, create_graph), out_is_tuple),
@@ -208,6 +220,34 @@ def _rows(output: Any, places: Tensors, create_graph: bool, strict: bool) -> lis
     return blocks
 
 
+def _check_strategy(strategy: str, vectorize: bool, strict: bool) -> None:
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
+            'function has more outputs than inputs, "forward-mode" tends to be more performant. '
+            'Otherwise, prefer to use "reverse-mode".'
+        )
+    refused = "torch.autograd.functional.jacobian: `strict=True` and "
+    if strict and strategy == "forward-mode":
+        raise RuntimeError(
+            f'{refused}`strategy="forward-mode"` are not supported together (yet). Please either '
+            'set `strict=False` or `strategy="reverse-mode"`.'
+        )
+    if strict and vectorize:
+        raise RuntimeError(
+            f"{refused}`vectorized=True` are not supported together. Please either set "
+            "`strict=False` or `vectorize=False`."
+        )
+    if strategy == "forward-mode" and not vectorize:
+        raise NotImplementedError(
+            helped(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
+                "only implemented for `vectorize=True`.",
+                fix="vectorize=True, or leave the strategy out",
+            )
+        )
+
+
 def jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
     vectorize: bool = False, strategy: str = "reverse-mode",
@@ -221,12 +261,7 @@ def jacobian(
     tensor([[2., 0.],
             [0., 6.]])
     """
-    if strategy not in ("reverse-mode", "forward-mode"):
-        raise AssertionError(
-            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
-            'function has more outputs than inputs, "forward-mode" tends to be more performant. '
-            'Otherwise, prefer to use "reverse-mode".'
-        )
+    _check_strategy(strategy, vectorize, strict)
     with enable_grad():
         is_tuple, values = _tuple_of(inputs, "inputs", "jacobian")
         places = _inputs(values, create_graph)
@@ -264,8 +299,12 @@ def hessian(
     def gradient(*places: Any) -> Any:
         value = _scalar(func(*places), "hessian")
         _check_outputs((value,), places, strict)
-        return _grad((value,), places, (_ones_like(value),), True, _INDEPENDENT if strict else None)
+        ones = (_ones_like(value),)
+        rows = _grad((value,), places, ones, True, _INDEPENDENT if strict else None)
+        _check_rows(rows, strict)
+        return rows
 
+    _check_strategy(outer_jacobian_strategy, vectorize, strict)
     blocks = jacobian(gradient, values, create_graph, strict)
     return blocks if is_tuple else blocks[0][0]
 
@@ -287,6 +326,7 @@ def vhp(
         value = _scalar(func(*places), "vhp")
         _check_outputs((value,), places, strict)
         rows = _grad((value,), places, (_ones_like(value),), True)
+        _check_rows(rows, strict)
         found = _grad(rows, places, vectors, create_graph)
     return _finished(value, create_graph), _same(_finished(found, create_graph), is_tuple)
 
@@ -309,5 +349,6 @@ def hvp(
         value = _scalar(func(*places), "hvp")
         _check_outputs((value,), places, strict)
         rows = _grad((value,), places, (_ones_like(value),), True)
-        found = _double_backward(rows, places, vectors, create_graph)
+        _check_rows(rows, strict)
+        found = along(rows, places, vectors, create_graph)
     return _finished(value, create_graph), _same(_finished(found, create_graph), is_tuple)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.base.errors import helped
+from flambeau.autograd.functional import along
 from flambeau.gradients.entry import grad
 from flambeau.gradients.members import requires_grad, set_requires_grad
 from flambeau.gradients.modes import enable_grad, set_mode
@@ -104,6 +104,21 @@ def _analytical(output: Any, inputs: list[Any]) -> list[list[list[float]]]:
     ]  # fmt: skip
 
 
+def _forward(output: Any, inputs: list[Any]) -> list[list[list[float]]]:
+    """The same by derivatives along each element of the inputs."""
+    t = RUNTIME.functions
+    blocks = []
+    for tensor in inputs:
+        rows = []
+        for index in range(_n_reals(tensor._layout)):
+            direction = t.zeros_like(tensor).detach()
+            _reals(direction)[index] = 1
+            (tangent,) = along((output,), (tensor,), (direction,), False)
+            rows.append(_flat_values(tangent))
+        blocks.append(rows)
+    return blocks
+
+
 def _close(first: list[list[float]], second: list[list[float]], atol: float, rtol: float) -> bool:
     return all(
         abs(a - n) <= atol + rtol * abs(n) or (a != a and n != n)
@@ -115,6 +130,15 @@ def _close(first: list[list[float]], second: list[list[float]], atol: float, rto
 def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
     positions = _differentiable(inputs)
     for n in positions:
+        layout = inputs[n]._layout
+        if any(
+            step == 0 and size > 1 for step, size in zip(layout.strides, layout.shape, strict=True)
+        ):
+            raise RuntimeError(
+                f"The {n}th input has a dimension with stride 0. gradcheck only supports inputs "
+                "that are non-overlapping to be able to compute the numerical gradients correctly. "
+                "You should call .contiguous on the input before passing it to gradcheck."
+            )
         if inputs[n]._layout.dtype.name not in ("float64", "complex128"):
             warnings.warn(
                 f"Input #{n} requires gradient and is not a double precision floating point or "
@@ -124,32 +148,47 @@ def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
             )
     if not positions:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the "
+            "gradcheck expects at least one input tensor to require gradient, but none of "
             "them have requires_grad=True."
         )
     return positions
 
 
 def _compare(
-    func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float
-) -> None:
+    func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
+    ways: list[Callable[..., Any]],
+) -> None:  # fmt: skip
     positions = _check_inputs(inputs)
     with enable_grad():
         outputs = _outputs(func, inputs)
     wanted = _differentiable(outputs)
     if not wanted:
+        _check_constant(func, inputs, positions, eps, outputs)
         return
     differentiated = [inputs[n] for n in positions]
-    analytical = [_analytical(outputs[n], differentiated) for n in wanted]
+    analytical = [[way(outputs[n], differentiated) for n in wanted] for way in ways]
     for place, position in enumerate(positions):
         numerical = _numerical(func, inputs, position, eps, len(wanted), wanted)
         for block, n in enumerate(wanted):
-            if not _close(analytical[block][place], numerical[block], atol, rtol):
-                raise GradcheckError(
-                    f"Jacobian mismatch for output {n} with respect to input {position},\n"
-                    f"numerical:{_table(numerical[block])}\n"
-                    f"analytical:{_table(analytical[block][place])}\n"
-                )
+            for found in analytical:
+                if not _close(found[block][place], numerical[block], atol, rtol):
+                    raise GradcheckError(
+                        f"Jacobian mismatch for output {n} with respect to input {position},\n"
+                        f"numerical:{_table(numerical[block])}\n"
+                        f"analytical:{_table(found[block][place])}\n"
+                    )
+
+
+def _check_constant(
+    func: Callable[..., Any], inputs: tuple[Any, ...], positions: list[int], eps: float,
+    outputs: tuple[Any, ...],
+) -> None:  # fmt: skip
+    """Outputs that ask for no gradient must not depend on the inputs."""
+    wanted = [n for n, each in enumerate(outputs) if each._layout.dtype.category >= 2]
+    for position in positions:
+        for block in _numerical(func, inputs, position, eps, len(wanted), wanted):
+            if any(value for row in block for value in row):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
 def _table(rows: list[list[float]]) -> str:
@@ -177,17 +216,23 @@ def gradcheck(
     """Whether gradients of func agree with central differences, element by element.
 
     fast_mode and the checks of details (undefined gradients, determinism, dtypes) are accepted;
-    every element is always compared. Forward mode and batched gradients are refused.
+    every element is always compared, and batched gradients are rows one after the other.
     """
-    if check_forward_ad or check_batched_grad or check_batched_forward_grad:
-        raise NotImplementedError(
-            helped("forward mode and batched gradients are not supported",
-                   fix="leave check_forward_ad and check_batched_grad False")
-        )  # fmt: skip
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError(
+            "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
+        )
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
+    ways = [_analytical] * check_backward_ad + [_forward] * check_forward_ad
     values = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     try:
-        if check_backward_ad:
-            _compare(func, values, eps, atol, rtol)
+        _compare(func, values, eps, atol, rtol, ways)
     except RuntimeError:
         if raise_exception:
             raise

@@ -7,6 +7,7 @@ Not here  Tensor."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from flambeau.gradients.entry import backward
@@ -31,6 +32,11 @@ class Variable(metaclass=_VariableMeta):
             return RUNTIME.tensor()
         if not isinstance(data, RUNTIME.tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if volatile:
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                stacklevel=2,
+            )
         made = RUNTIME.alias(data)
         made._versions = None
         if requires_grad:

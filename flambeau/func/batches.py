@@ -31,19 +31,19 @@ def _spread(dims: Any, tree: Any, where: str) -> list[Any]:
             for dim in _spread(one, member, where)]  # fmt: skip
 
 
-def _batch_size(leaves: list[Any], dims: list[Any]) -> int:
+def _batch_size(leaves: list[Any], dims: list[Any], call: str) -> int:
     sizes = set()
     for leaf, dim in zip(leaves, dims, strict=True):
         if dim is None:
             continue
         if not isinstance(leaf, Tensor):
             raise ValueError(
-                f"vmap: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
+                f"{call}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
                 "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
             )
         if not -leaf.dim() <= dim < leaf.dim():
             raise ValueError(
-                f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of "
+                f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of "
                 f"dimensionality {leaf.dim()} so expected in_dim to satisfy "
                 f"-{leaf.dim()} <= in_dim < {leaf.dim()}."
             )
@@ -66,7 +66,8 @@ def vmap(
 
     in_dims      the batch's dim in each argument (None: the same for all samples), nested as the
                  arguments are, or less deep
-    randomness   "same": every sample draws the same numbers; else each draws its own
+    randomness   "same": every sample draws the same numbers; "different": each draws its own;
+                 "error": random numbers are refused
 
     >>> import flambeau as torch
     >>> vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
@@ -78,46 +79,67 @@ def vmap(
             f"{randomness}"
         )
 
+    name = getattr(func, "__name__", repr(func))
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = tree_flatten(args)
+        call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+        if not isinstance(in_dims, (int, tuple, list)):
+            raise ValueError(
+                f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching "
+                f"the structure of inputs, got: {type(in_dims)}."
+            )
         if isinstance(in_dims, int):
             dims = [in_dims] * len(leaves)
         else:
             dims = _spread(tuple(in_dims), args, "in_dims")
-        count = _batch_size(leaves, dims)
+        count = _batch_size(leaves, dims, call)
         parts = [
             None if dim is None else t.unbind(leaf, dim)
             for leaf, dim in zip(leaves, dims, strict=True)
         ]
-        state = _random_state() if randomness == "same" else None
+        state = _random_state()
         rows = []
         for number in range(count):
-            if state is not None:
+            if randomness == "same":
                 _set_random_state(state)
             sample = [
                 leaf if part is None else part[number]
                 for leaf, part in zip(leaves, parts, strict=True)
             ]
             rows.append(func(*tree_unflatten(sample, spec), **kwargs))
-        return _joined(rows, out_dims)
+        if randomness == "error":
+            _refuse_draws(state)
+        return _joined(rows, out_dims, name)
 
     return wrapper
 
 
-def _random_state() -> Any:
-    from flambeau.random import get_rng_state
+def _random_state() -> bytes:
+    from flambeau.random import default_generator
 
-    return get_rng_state()
-
-
-def _set_random_state(state: Any) -> None:
-    from flambeau.random import set_rng_state
-
-    set_rng_state(state)
+    return default_generator.state_bytes()
 
 
-def _joined(rows: list[Any], out_dims: Any) -> Any:
+def _set_random_state(state: bytes) -> None:
+    from flambeau.random import default_generator
+
+    default_generator.set_state_bytes(state)
+
+
+def _refuse_draws(before: bytes) -> None:
+    """Raise where the function drew random numbers, and take the draws back."""
+    if before != _random_state():
+        _set_random_state(before)
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the "
+            "'same' or 'different' randomness flags on vmap or perform the randomness operation "
+            "out of vmap"
+        )
+
+
+def _joined(rows: list[Any], out_dims: Any, name: str) -> Any:
     """Results of all samples as batches."""
     if not rows:
         raise ValueError("vmap: a batch without samples has no results")
@@ -129,15 +151,11 @@ def _joined(rows: list[Any], out_dims: Any) -> Any:
         column = [leaves[number] for leaves, _ in flat]
         if not all(isinstance(each, Tensor) for each in column):
             raise ValueError(
-                f"vmap({_described(column[0])}): `func` must only return Tensors, got type "
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type "
                 f"{type(column[0])}. Did you mean to set out_dims= to None for output?"
             )
         made.append(column[0] if dim is None else t.stack(column, dim))
     return tree_unflatten(made, spec)
-
-
-def _described(value: Any) -> str:
-    return type(value).__name__
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

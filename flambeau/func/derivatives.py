@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from flambeau.autograd.forward_ad import check_tangent
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.base.trees import tree_flatten, tree_map, tree_unflatten
 from flambeau.gradients.entry import grad as gradients_of
@@ -88,7 +89,9 @@ def _reaches_others(value: Any, places: Leaves) -> bool:
 
 def chosen(arguments: tuple[Any, ...], argnums: Any, name: str) -> tuple[int, ...]:
     """Numbers of the arguments to differentiate, counted from 0."""
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
     for number in numbers:
         if not -len(arguments) <= number < len(arguments):
             raise RuntimeError(f"Got argnum={number}, but only {len(arguments)} positional inputs")
@@ -220,6 +223,8 @@ def jvp(
             f"structure. For example, if primals is a tuple of 3 tensors, tangents also must be. "
             f"Got primals with structure {primal_spec} and tangents with structure {spec}"
         )
+    for primal, tangent in zip(leaves, directions, strict=True):
+        check_tangent(primal, tangent)
     with enable_grad():
         places = Places(leaves, "jvp")
         output, aux = split_aux(

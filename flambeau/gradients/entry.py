@@ -126,14 +126,58 @@ def _roots(outputs: Sequence[Any], given: Any) -> list[tuple[Any, Any]]:
     return roots
 
 
-def _refuse_batched(is_grads_batched: bool) -> None:
-    if is_grads_batched:
-        raise NotImplementedError(
+def _batches(outputs: Sequence[Any], given: Any) -> list[Any]:
+    """The cotangents of a batched call, whose first dims are those of the batch."""
+    batches = [given] if isinstance(given, RUNTIME.tensor) else list(given or ())
+    if not batches or any(each is None for each in batches):
+        raise RuntimeError(
             helped(
-                "is_grads_batched=True is not supported",
-                fix="loop over the rows of grad_outputs with retain_graph=True",
+                "grad can be implicitly created only for scalar outputs",
+                given="is_grads_batched=True without a batch of grad_outputs for each output",
+                fix="give grad_outputs with one more dim, the batch, at the front",
             )
         )
+    for index, (output, batch) in enumerate(zip(outputs, batches, strict=False)):
+        shape, want = batch._layout.shape, output._layout.shape
+        if shape[1:] != want or not shape:
+            raise RuntimeError(
+                helped(
+                    "If `is_grads_batched=True`, we interpret the first dimension of each "
+                    "grad_output as the batch dimension. The sizes of the remaining dimensions are "
+                    "expected to match the shape of corresponding output, but a mismatch was "
+                    f"detected: grad_output[{index}] has a shape of torch.Size({list(shape)}) and "
+                    f"output[{index}] has a shape of torch.Size({list(want)}).",
+                    fix="give grad_outputs with one more dim, the batch, at the front",
+                )
+            )
+    return batches
+
+
+def _grads_of_batch(
+    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool, named: dict[str, Any]
+) -> tuple[Any, ...]:
+    """One backward pass a row of the batch, all in one stream; results are stacked."""
+    outputs = _as_tuple(outputs)
+    batches = _batches(outputs, grad_outputs)
+    count = batches[0]._layout.shape[0]
+    if not count:
+        given = _as_tuple(inputs)
+        return tuple([_zeros((0, *each._layout.shape), each._layout) for each in given])
+    rows = [
+        grad(
+            outputs, inputs, [batch[row] for batch in batches],
+            retain_graph=retain_graph or row + 1 < count, **named,
+        )
+        for row in range(count)
+    ]  # fmt: skip
+    return tuple([
+        None if column[0] is None else RUNTIME.functions.stack(list(column))
+        for column in zip(*rows, strict=True)
+    ])  # fmt: skip
+
+
+def _zeros(shape: tuple[int, ...], like: Any) -> Any:
+    return RUNTIME.functions.zeros(shape, dtype=like.dtype, device=like.device)
 
 
 def backward(
@@ -201,7 +245,13 @@ def grad(
         )
     if allow_unused is None:
         allow_unused = materialize_grads
-    _refuse_batched(is_grads_batched)
+    if is_grads_batched:
+        keep = create_graph if retain_graph is None else retain_graph
+        named = {
+            "create_graph": create_graph, "only_inputs": only_inputs,
+            "allow_unused": allow_unused, "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        return _grads_of_batch(outputs, inputs, grad_outputs, keep, named)
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True)",
                       FutureWarning, stacklevel=2)  # fmt: skip
@@ -224,14 +274,19 @@ def grad(
         inputs=places,
         adds=False,
     )
+    return _filled(found, given, materialize_grads, allow_unused)
+
+
+def _filled(
+    found: list[Any], given: tuple[Any, ...], materialize_grads: bool, allow_unused: bool
+) -> tuple[Any, ...]:
+    """Gradients; where there is none zeros, None or an error."""
     for index, value in enumerate(found):
         if value is not None:
             continue
         if materialize_grads:
             layout = given[index]._layout
-            found[index] = RUNTIME.functions.zeros(
-                layout.shape, dtype=layout.dtype, device=layout.device
-            )
+            found[index] = _zeros(layout.shape, layout)
         elif not allow_unused:
             raise RuntimeError(
                 helped(

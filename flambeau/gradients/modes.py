@@ -8,6 +8,7 @@ Not here  what recording does with the mode (record.py)."""
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, TypeVar
@@ -102,6 +103,14 @@ class Mode:
 
     def __call__(self, function: _Function) -> _Function:
         if isinstance(function, type):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
+                FutureWarning,
+                stacklevel=2,
+            )
             kind: Any = function
             kind.__init__ = self(kind.__init__)
             return function

@@ -22,17 +22,37 @@ _STEMS: Final = {
     "max_pool3d_with_indices": "MaxPool3DWithIndices", "avg_pool3d": "AvgPool3D",
     "adaptive_max_pool2d": "AdaptiveMaxPool2D", "adaptive_max_pool3d": "AdaptiveMaxPool3D",
     "adaptive_avg_pool2d": "AdaptiveAvgPool2D", "adaptive_avg_pool3d": "AdaptiveAvgPool3D",
-    "concat": "Cat", "concatenate": "Cat", "clip": "Clamp", "copy": "Copy", "copy_": "Copy",
+    "concat": "Cat", "concatenate": "Cat", "clip": "Clamp",
     "movedim": "Permute", "swapaxes": "Transpose", "addcmul": "Addcmul", "addmm": "Addmm",
     "norm": "LinalgVectorNorm", "vector_norm": "LinalgVectorNorm", "outer": "Mul",
     "real": "Select", "imag": "Select",
+    "chunk": "Split", "narrow": "Slice", "square": "Pow", "dropout_mask": "Mul",
+    "attention": "ScaledDotProductFlashAttentionForCpu", "batch_norm_train": "NativeBatchNorm",
+    "logsigmoid": "LogSigmoid", "unflatten": "View", "tile": "Repeat", "selu": "Elu",
+    "relu6": "Hardtanh", "log1p": "Log1P",
     "contiguous_copy": "Clone", "_unsafe_view": "UnsafeView", "max_dim": "Max", "min_dim": "Min",
 }  # fmt: skip
 # Operators whose torch overload for given dims is number 1.
 _BY_DIM: Final = {"sum", "mean", "any", "all", "prod"}
 _FIRST: Final = {"max", "min", "median"}  # over everything; max_dim and its like are number 0
 # Operators whose overload for a number has no edge for it.
-_SCALARS: Final = {"pow", "rsub", "remainder", "fmod", "masked_fill"}
+_SCALARS: Final = {
+    "pow", "rsub", "remainder", "fmod", "masked_fill", "clamp", "clamp_min", "clamp_max", "lerp",
+    "fill", "scatter",
+}  # fmt: skip
+# Operators of which only these operands are differentiated: not those that say where.
+_DIFFERENTIATED: Final = {
+    "where": (1, 2), "index": (0,), "index_get": (0,), "embedding": (0,), "gather": (0,),
+    "index_select": (0,), "take": (0,), "nll_loss": (0,), "cross_entropy": (0,),
+    "masked_fill": (0, 2), "scatter": (0, 2), "scatter_add": (0, 2), "index_add": (0, 2),
+    "binary_cross_entropy": (0, 1), "binary_cross_entropy_with_logits": (0, 1),
+    "attention": (0, 1, 2),
+}  # fmt: skip
+# torch's overload of an operator whose operand at a place is a number, and a tensor.
+_OVERLOADS: Final = {
+    "clamp": (1, (1, 0)), "remainder": (1, (0, 1)), "fmod": (1, (0, 1)), "scatter": (2, (1, 0)),
+    "masked_fill": (2, (0, 1)), "lerp": (2, (0, 1)), "fill": (1, (2, 3)), "rsub": (1, (1, 0)),
+}  # fmt: skip
 
 
 def node_name(operator: str, layouts: Sequence[Any], attributes: dict[str, Any]) -> str:
@@ -43,6 +63,8 @@ def node_name(operator: str, layouts: Sequence[Any], attributes: dict[str, Any])
     """
     if operator == "matmul" or (operator == "linear" and len(layouts) > 2 and layouts[2] is None):
         return _product_name(layouts)
+    if operator in ("copy", "copy_"):
+        return "CopyBackwards"
     stem = _STEMS.get(operator) or "".join(part.capitalize() for part in operator.split("_"))
     return f"{stem}Backward{_overload(operator, layouts, attributes)}"
 
@@ -58,14 +80,14 @@ def _overload(operator: str, layouts: Sequence[Any], attributes: dict[str, Any])
     if operator in _FIRST:
         return 1
     if operator == "squeeze":
-        return 0 if attributes.get("dim") is None else 1
-    if operator == "squeeze":
         dim = attributes.get("dim")
         return 0 if dim is None else 2 if isinstance(dim, tuple) else 1
-    if operator == "pow":
-        return 1 if len(layouts) > 1 and layouts[1] is not None else 0
-    if operator == "rsub":
-        return 0 if len(layouts) > 1 and layouts[1] is not None else 1
+    if operator == "pow" and len(layouts) > 1:
+        return 2 if layouts[0] is None else int(layouts[1] is not None)
+    if operator in _OVERLOADS:
+        place, (of_number, of_tensor) = _OVERLOADS[operator]
+        rest = layouts[place:] if operator == "clamp" else layouts[place : place + 1]
+        return of_tensor if any(each is not None for each in rest) else of_number
     return 0
 
 
@@ -76,8 +98,16 @@ def shown_edges(operator: str, layouts: Sequence[Any]) -> Sequence[int]:
     >>> list(shown_edges("mul", (1, 2))), list(shown_edges("linear", (1, 2, None)))
     ([0, 1], [0, 1])
     """
-    if operator in _SCALARS and len(layouts) > 1 and layouts[-1] is None:
-        return range(len(layouts) - 1)
+    if operator == "index_put":
+        return (0, len(layouts) - 1)
+    if operator in _DIFFERENTIATED or operator in _SCALARS:
+        chosen = _DIFFERENTIATED.get(operator, range(len(layouts)))
+        drops_numbers = operator in _SCALARS
+        return [
+            place
+            for place in chosen
+            if place < len(layouts) and not (drops_numbers and layouts[place] is None)
+        ]
     if operator == "linear" and len(layouts) > 2:
         return (0, 1) if layouts[2] is None else (2, 0, 1)
     return range(len(layouts))

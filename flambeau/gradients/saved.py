@@ -137,7 +137,7 @@ def modified(saved: Entry, own: Any) -> RuntimeError:
     _, layout, _, history, counter, version = saved
     producer = own if history is OWN else history
     origin = ""
-    if producer is not None:
+    if producer is not None and not hasattr(producer, "variable"):  # a leaf was not computed
         forward = producer.node_name().removesuffix("0").removesuffix("Backward")
         origin = f", which is output {producer.output_index} of {forward},"
     name = RUNTIME.type_name(layout)
@@ -217,6 +217,8 @@ def save(tensor: Any, history: Any) -> Entry | HookedValue:
     pack_hook, unpack_hook = hooks[-1]
     recorder = current()
     before = recorder.grad_enabled
+    counter = counter_of(tensor)
+    version = counter.version
     try:
         recorder.grad_enabled = False
         if history is not OWN and tensor._autograd is history:
@@ -227,6 +229,13 @@ def save(tensor: Any, history: Any) -> Entry | HookedValue:
             packed = pack_hook(twin)
     finally:
         recorder.grad_enabled = before  # no call, nothing comes between
+    if counter.version != version:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
+            "to pack hook can not be modified by in-place operations as this can lead to "
+            "unexpected side-effects. Please open an issue if you need to perform in-place "
+            "operations on the input to a pack hook."
+        )
     return HookedValue(packed, unpack_hook, history)
 
 

@@ -372,3 +372,26 @@ def test_no_cycles():
         assert [reference() for reference in build()] == [None] * 3
     finally:
         gc.enable()
+
+
+def test_arguments_by_name():
+    """They are put in their places; nothing is filled in between, as in torch."""
+    x, y = leaf(2.0), leaf(3.0)
+
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, a, b=None, times=1.0):
+            ctx.save_for_backward(a, b)
+            return a * b * times
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            return grad * b, grad * a
+
+    Product.apply(x, b=y).backward()
+    assert (x.grad.item(), y.grad.item()) == (3.0, 2.0)
+    with pytest.raises(TypeError, match=r"forward\(\) missing required argument: 'b' \(position 1"):
+        Product.apply(x, times=2.0)
+    with pytest.raises(TypeError, match=r"forward\(\) got an unexpected keyword argument 'other'"):
+        Product.apply(x, y, other=1)

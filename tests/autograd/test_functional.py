@@ -78,6 +78,16 @@ def test_errors():
         F.vjp(cubes, x, torch.tensor([1.0]))
     with pytest.raises(RuntimeError, match="given to hessian should contain a single element"):
         F.hessian(cubes, x)
+    with pytest.raises(TypeError, match="must be either a Tensor or a tuple of Tensors but the"):
+        F.jacobian(cubes, [x])
+    with pytest.raises(RuntimeError, match="`strict=True` and `vectorized=True` are not supported"):
+        F.jacobian(cubes, x, strict=True, vectorize=True)
+    with pytest.raises(NotImplementedError, match="only implemented for `vectorize=True`"):
+        F.jacobian(cubes, x, strategy="forward-mode")
+    for product in (F.hessian, F.vhp, F.hvp):
+        arguments = () if product is F.hessian else (x,)
+        with pytest.raises(RuntimeError, match="with respect to input 0 is independent of the"):
+            product(lambda a: a.sum(), x, *arguments, strict=True)
     with pytest.raises(RuntimeError, match="must be computed in a differentiable manner"):
         F.jacobian(lambda a: torch.tensor([1.0]) * 2.0, x, strict=True)
 

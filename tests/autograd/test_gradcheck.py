@@ -71,3 +71,28 @@ def test_complex_gradients():
     assert gradgradcheck(lambda a: a * a.abs(), z)
     with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to"):
         gradcheck(WithoutConjugate.apply, z)
+    assert gradcheck(lambda a: a * 2.0, doubles(0.5), check_batched_grad=True)
+    with pytest.raises(RuntimeError, match="atol must be greater than or equal to zero, but got -"):
+        gradcheck(lambda a: a, doubles(0.5), atol=-1)
+    with pytest.raises(RuntimeError, match="The 0th input has a dimension with stride 0"):
+        gradcheck(lambda a: a, doubles(0.5).expand(3))
+    with pytest.raises(AssertionError, match="Expected at least one of check_forward_ad or"):
+        gradcheck(lambda a: a, doubles(0.5), check_backward_ad=False)
+
+
+def test_forward_mode():
+    """Derivatives along directions are compared, too; complex ones by their parts."""
+    assert gradcheck(lambda a: a.exp(), doubles(0.3, -0.7), check_forward_ad=True)
+    z = torch.tensor([1 + 2j, 0.5j], dtype=torch.complex128, requires_grad=True)
+    assert gradcheck(lambda a: a * a.conj().exp(), z, check_forward_ad=True)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        gradcheck(
+            WrongCube.apply, doubles(0.3, -0.7), check_forward_ad=True, check_backward_ad=False
+        )
+    assert gradgradcheck(lambda a: a**3, doubles(0.3), check_fwd_over_rev=True)
+
+
+def test_a_function_that_forgets_its_input():
+    with pytest.raises(RuntimeError, match="Numerical gradient for function expected to be zero"):
+        gradcheck(lambda a: a.detach() * 2.0, doubles(0.3))
+    assert gradcheck(lambda a: a.detach() * 0.0, doubles(0.3))

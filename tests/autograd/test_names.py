@@ -41,8 +41,3 @@ def test_save_on_cpu():
         y = x * x
     y.sum().backward()
     assert x.grad.tolist() == [4.0]
-
-
-def test_forward_mode_is_refused_with_help():
-    with pytest.raises(NotImplementedError, match=r"torch\.autograd\.functional\.jvp"):
-        torch.autograd.forward_ad.make_dual(torch.tensor([1.0]), torch.tensor([1.0]))

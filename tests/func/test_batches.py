@@ -48,6 +48,10 @@ def test_randomness():
     assert torch.equal(same[0], same[2])
     other = vmap(lambda x: x + torch.rand(2), randomness="different")(torch.zeros(3, 2))
     assert not torch.equal(other[0], other[2])
+    before = torch.get_rng_state()
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error"):
+        vmap(lambda x: x + torch.rand(2))(torch.zeros(3, 2))
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_mistakes():
@@ -55,5 +59,9 @@ def test_mistakes():
         vmap(torch.dot)(torch.ones(2, 3), torch.ones(3, 3))
     with pytest.raises(ValueError, match="cannot vmap over non-Tensor arguments"):
         vmap(torch.add)(torch.ones(2), 1)
+    with pytest.raises(ValueError, match=r"vmap\(dot, in_dims=3, ...\)\(<inputs>\): Got in_dim=3"):
+        vmap(torch.dot, in_dims=3)(torch.ones(2), torch.ones(2))
+    with pytest.raises(ValueError, match="expected `in_dims` to be int or a"):
+        vmap(torch.sin, in_dims=None)(torch.ones(2))
     with pytest.raises(ValueError, match="must only return Tensors"):
         vmap(lambda x: 1)(torch.ones(2))

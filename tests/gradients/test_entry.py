@@ -169,9 +169,18 @@ def test_input_without_gradient():
         torch.autograd.grad(leaf(1.0).sum(), torch.tensor([1.0]))
 
 
-def test_batched_gradients_are_refused():
-    x = leaf(1.0)
-    with pytest.raises(NotImplementedError, match="is_grads_batched"):
+def test_batched_gradients():
+    """Rows of the first dim of grad_outputs, one backward pass each."""
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    found = torch.autograd.grad(x * w, [x, w], torch.eye(2), is_grads_batched=True)
+    assert [each.tolist() for each in found] == [[[3.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]]]
+    found = torch.autograd.grad(
+        (x**3).sum(), x, torch.ones(2), is_grads_batched=True, create_graph=True
+    )
+    assert torch.autograd.grad(found[0].sum(), x)[0].tolist() == [12.0, 24.0]
+    with pytest.raises(RuntimeError, match="If `is_grads_batched=True`, we interpret the first"):
+        torch.autograd.grad(x * w, x, torch.ones(2), is_grads_batched=True)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar"):
         torch.autograd.grad(x.sum(), x, is_grads_batched=True)
 
 

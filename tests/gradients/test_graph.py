@@ -45,10 +45,35 @@ def test_names_and_edges():
         (lambda x: x.mean(), "MeanBackward0"),
         (lambda x: x.clone(), "CloneBackward0"),
         (lambda x: x.select(0, 1), "SelectBackward0"),
+        (lambda x: 2.0**x, "PowBackward2"),
+        (lambda x: x.square(), "PowBackward0"),
+        (lambda x: x.clamp(0, 1), "ClampBackward1"),
+        (lambda x: x.clamp(x, x), "ClampBackward0"),
+        (lambda x: x.chunk(2)[0], "SplitBackward0"),
+        (lambda x: x.narrow(0, 0, 1), "SliceBackward0"),
+        (lambda x: (x * 1).copy_(x), "CopyBackwards"),
+        (lambda x: (x * 1).fill_(2.0), "FillBackward2"),
+        (lambda x: x.lerp(x, x), "LerpBackward1"),
+        (lambda x: x.masked_fill(x > 0, x.sum()), "MaskedFillBackward1"),
+        (lambda x: torch.nn.functional.dropout(x), "MulBackward0"),
     ],
 )
 def test_names_are_torchs(make, name):
     assert make(torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)).grad_fn.name() == name
+
+
+def test_edges_are_of_what_is_differentiated():
+    """Numbers and operands that say where have no edge, as in torch."""
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    index = torch.tensor([0])
+    for made in (
+        x.clamp(0, 1), x[index], x[x > 0], x.index_select(0, index), x.masked_fill(x > 0, 1.0),
+        x.gather(0, torch.tensor([[0, 1]])), torch.nn.functional.embedding(index, x),
+    ):  # fmt: skip
+        assert [edge.name() for edge, _ in made.grad_fn.next_functions] == [
+            "torch::autograd::AccumulateGrad"
+        ]
+    assert len(torch.where(x > 1, x, x * 2).grad_fn.next_functions) == 2
 
 
 def test_leaf_and_requires_grad():

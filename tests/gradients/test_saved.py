@@ -43,8 +43,16 @@ def test_leaf_written_under_no_grad():
     loss = (x * x).sum()
     with torch.no_grad():
         x.add_(1.0)
-    with pytest.raises(RuntimeError, match=CHANGED):
+    with pytest.raises(RuntimeError, match=CHANGED) as caught:
         loss.backward()
+    assert "[1]] is at version 1; expected version 0" in str(caught.value)
+
+
+def test_pack_hooks_must_not_write():
+    x = leaf(1.0)
+    hooks = torch.autograd.graph.saved_tensors_hooks(lambda each: each.mul_(2), lambda each: each)
+    with hooks, pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+        x * x
 
 
 def test_write_through_detach_is_noticed():

@@ -7,6 +7,7 @@ Not here  the class that users derive from (autograd/function.py)."""
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -103,6 +104,9 @@ class FunctionNode(Node):
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """torch's old name of saved_tensors."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
         return self.saved_tensors
 
     # ------------------------------------------------------------ as a node
