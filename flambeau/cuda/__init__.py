@@ -112,4 +112,9 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module("flambeau.cuda.amp")
+    if name.endswith("Tensor"):
+        from flambeau.tensor.public.typed import legacy
+
+        if name in legacy.ON_CUDA:
+            return legacy.ON_CUDA[name]
     return _missing(name)

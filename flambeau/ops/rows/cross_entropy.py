@@ -35,10 +35,11 @@ def check_class_targets(input: Layout, target: Layout, weight: Layout | None) ->
         raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
     at = class_dim(input.ndim)
     expected = (*input.shape[:at], *input.shape[at + 1 :])
-    if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
+    n_targets = target.shape[0] if target.ndim else 0
+    if input.ndim > 1 and input.shape[0] != n_targets:
         raise ValueError(
             f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
-            f"({target.shape[0]})."
+            f"({n_targets})."
         )
     if target.shape != expected:
         if input.ndim == 1:

@@ -35,7 +35,31 @@ class tensortype(type):  # noqa: N801 - torch's name
         return False
 
 
-tensortype.__module__ = "torch"
+class _AbsentType(tensortype):
+    """An old type of tensors on CUDA, which recognises none and makes none here."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return False
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.cuda.{cls.__name__}'>"
+
+    def __call__(cls, *arguments: Any, device: Any = None) -> Tensor:
+        raise cls.refusal()
+
+    def refusal(cls) -> TypeError:
+        """torch's error for the use of such a type."""
+        return TypeError(
+            f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled."
+        )
+
+    @property
+    def is_cuda(cls) -> bool:
+        """Whether it makes tensors on a GPU."""
+        return True
+
+
+tensortype.__module__ = _AbsentType.__module__ = "torch"
 
 
 def legacy(element: dtype, arguments: tuple[Any, ...], device: Any = None) -> Tensor:
@@ -60,12 +84,15 @@ def legacy(element: dtype, arguments: tuple[Any, ...], device: Any = None) -> Te
     return functions.convert(made, element) if made._layout.dtype is not element else made
 
 
-def _made(element: dtype) -> tensortype:
+def _made(element: dtype, kind: type[tensortype] = tensortype) -> tensortype:
     name = SCALAR_TYPE_NAMES[element.name] + "Tensor"
-    return tensortype(name, (), {"dtype": element, "__module__": "torch"})
+    return kind(name, (), {"dtype": element, "__module__": "torch"})
 
 
 BY_DTYPE: dict[dtype, tensortype] = {each: _made(each) for each in dtypes.ALL}
+ON_CUDA: dict[str, tensortype] = {
+    made.__name__: made for made in (_made(each, _AbsentType) for each in dtypes.ALL)
+}
 BoolTensor = BY_DTYPE[dtypes.bool_]
 ByteTensor = BY_DTYPE[dtypes.uint8]
 CharTensor = BY_DTYPE[dtypes.int8]
@@ -78,8 +105,17 @@ FloatTensor = BY_DTYPE[dtypes.float32]
 DoubleTensor = BY_DTYPE[dtypes.float64]
 
 
+def _on_cuda(kind: Any) -> _AbsentType | None:
+    """The old type of CUDA that is given, or named."""
+    if isinstance(kind, str):
+        kind = ON_CUDA.get(kind.removeprefix("torch.cuda.")) if "cuda" in kind else None
+    return kind if isinstance(kind, _AbsentType) else None
+
+
 def dtype_of(kind: Any) -> dtype | None:
     """The dtype an old type, or its name, stands for; None for anything else."""
+    if _on_cuda(kind) is not None:
+        raise RuntimeError("Cannot initialize CUDA without ATen_cuda library.")
     if isinstance(kind, tensortype):
         return kind.dtype
     if isinstance(kind, str):
@@ -91,6 +127,9 @@ def dtype_of(kind: Any) -> dtype | None:
 
 def set_default_tensor_type(t: Any) -> None:
     """The default dtype, by an old type."""
+    absent = _on_cuda(t)
+    if absent is not None:
+        raise absent.refusal()
     found = dtype_of(t)
     if found is None:
         raise TypeError("invalid type object")
