@@ -25,7 +25,7 @@ LAYERS = (
     ("tensor",),
     ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "fft", "special", "amp", "io",
      "cpu", "distributed", "distributions", "sparse", "backends", "cuda", "jit", "multiprocessing",
-     "onnx", "profiler", "signal"),
+     "onnx", "profiler", "signal", "hub", "fx"),
     ("testing", "debug", "cli"),
 )  # fmt: skip
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

@@ -43,14 +43,6 @@ _MODULES = {
         "torch.save(model.state_dict(), path), and export from PyTorch: files go both ways",
     ),
     "torch.fx": ("programs are run, not traced", "hooks of modules see what goes through them"),
-    "torch.hub": (
-        "nothing is downloaded",
-        "get the file yourself, torch.load it, and load_state_dict into the model's class",
-    ),
-    "torch.utils.model_zoo": (
-        "nothing is downloaded",
-        "get the file yourself, torch.load it, and load_state_dict into the model's class",
-    ),
     "torch.utils.cpp_extension": (
         "extensions in C++ are built against torch's own tensors",
         "write it in tensor operators: they are fused into one loop",

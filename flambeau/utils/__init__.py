@@ -19,6 +19,7 @@ _MODULES = (
     "data",
     "dlpack",
     "hooks",
+    "model_zoo",
     "tensorboard",
 )
 

@@ -86,7 +86,7 @@ def test_missing_module_is_module_not_found():
     assert "near it   torch.utils.data" in str(error)
 
 
-@pytest.mark.parametrize("name", ["torch.hub", "torch.ao.nn.quantized"])
+@pytest.mark.parametrize("name", ["torch.export", "torch.ao.nn.quantized"])
 def test_a_whole_module_that_is_not_there_says_what_to_do(name):
     text = str(missing.missing_module(name, ["sub"]))
     assert "\n  because   " in text
@@ -96,8 +96,8 @@ def test_a_whole_module_that_is_not_there_says_what_to_do(name):
 
 def test_so_does_asking_for_it_as_an_attribute():
     module = importlib.import_module("flambeau")
-    with pytest.raises(AttributeError, match=r"(?s)has no torch\.hub yet.*nothing is downloaded"):
-        _ = module.hub
+    with pytest.raises(AttributeError, match=r"(?s)has no torch\.export yet.*run, not traced"):
+        _ = module.export
     assert not hasattr(module, "_dynamo")
 
 

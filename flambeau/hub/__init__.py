@@ -1,0 +1,26 @@
+"""torch.hub: weights by address, models of a folder.
+
+Keeps     torch's names.
+Touches   the file beside it.
+Not here  repositories of GitHub: their code is not fetched."""
+
+from __future__ import annotations
+
+from flambeau.base.missing import module_getattr
+from flambeau.hub.loading import (
+    HASH_REGEX,
+    download_url_to_file,
+    get_dir,
+    help,
+    list,
+    load,
+    load_state_dict_from_url,
+    set_dir,
+)
+
+__all__ = [
+    "HASH_REGEX", "download_url_to_file", "get_dir", "help", "list", "load",
+    "load_state_dict_from_url", "set_dir",
+]  # fmt: skip
+
+__getattr__ = module_getattr(__name__)
