@@ -86,6 +86,15 @@ def test_tiles_of_columns(of: dtype) -> None:
         check(problem, [2, 3, 20])
 
 
+@pytest.mark.parametrize("kind", ["sum", "max", "argmax"])
+def test_tiles_of_any_number_of_rows(kind: str) -> None:
+    """Rows are taken several at a time, and those left one by one."""
+    for reduced in (1, 2, 3, 4, 7, 130, 135):
+        problem = matrix_problem(reduction(kind, F32), 2, reduced, 70)
+        problem.inner_block = 70
+        check(problem)
+
+
 def test_special_values() -> None:
     for kind, filler in (("argmax", -math.inf), ("argmin", math.inf), ("max", -0.0), ("sum", -0.0)):
         problem = matrix_problem(reduction(kind, F32), 2, 140, 20)

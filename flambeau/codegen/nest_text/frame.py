@@ -19,6 +19,7 @@ COLUMN_KINDS: Final = ("columns", "column_blocks")
 BLOCK_KINDS: Final = ("blocks", "column_blocks")
 # Bytes of a result that caches do not keep until it is read.
 LARGE_BYTES: Final = 16 << 20
+LINE_BYTES: Final = 64
 
 
 def memory_type(of: dtype) -> str:
@@ -124,9 +125,10 @@ class Frame:
     # ---- words, slots
 
     def slot(self, of: str, count: int = 1) -> str:
-        """Stack memory that lives as long as the call."""
+        """Stack memory that lives as long as the call; what holds rows is aligned to lines."""
         name = "%" + self.module.fresh("slot")
-        self.allocas.append(f"  {name} = alloca {of}, i64 {count}")
+        aligned = f", align {LINE_BYTES}" if count >= 256 else ""
+        self.allocas.append(f"  {name} = alloca {of}, i64 {count}{aligned}")
         return name
 
     def word_address(self, name: str) -> str:

@@ -10,11 +10,16 @@ The accumulators of a tile lie on the stack, in the first-level cache, while row
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from flambeau.codegen.cost_reader import cost
 from flambeau.codegen.nest_text.frame import Code, from_memory, memory_type, reader_into, to_memory
 from flambeau.codegen.nest_text.reduce import Counter, State
 from flambeau.codegen.nest_text.scopes import StepScope
+
+# Rows taken at a time where little is done with an element, which else waits for accumulators.
+ROWS_AT_ONCE: Final = 4
+LIGHT: Final = 4
 
 if TYPE_CHECKING:
     from flambeau.codegen.nest_text.columns import ColumnsText
@@ -35,6 +40,10 @@ class _Tile:
         self.column = column
         self.width = width
         self.tile = columns.tile
+        statements = columns.statements
+        is_light = cost(*[each.value for each in statements]).operations <= LIGHT
+        only_reduces = len(columns.reducers) == len(statements)
+        self.at_once = ROWS_AT_ONCE if is_light and only_reduces else 1
         # One accumulator of every column for each part of each reduction's state.
         self.buffers = [
             [self.frame.slot(memory_type(of), self.tile) for of in each.dtypes]
@@ -103,13 +112,24 @@ class _Tile:
 
     def _rows(self, code: Code, stop: str, first: str, until: str) -> None:
         """Takes reduced positions [first, until) into the accumulators."""
+        if self.at_once > 1:
+            count = code.value(f"sub i64 {until}, {first}")
+            whole = code.value(f"and i64 {count}, {-self.at_once}")
+            middle = code.value(f"add i64 {first}, {whole}")
+            self._some_rows(code, stop, first, middle, self.at_once)
+            first = middle
+        self._some_rows(code, stop, first, until, 1)
+
+    def _some_rows(self, code: Code, stop: str, first: str, until: str, at_once: int) -> None:
+        """Takes rows in order, so many each time that an accumulator is loaded."""
         fresh = self.frame.module.fresh
         some, none = fresh("rows"), fresh("none")
         code.branch(code.value(f"icmp slt i64 {first}, {until}"), some, none)
         code.label(some)
 
-        def row(outer: Code, reduced: str) -> None:
-            step = StepScope(self.columns.row, reduced)
+        def rows(outer: Code, reduced: str) -> None:
+            each = [reduced, *[outer.value(f"add i64 {reduced}, {n}") for n in range(1, at_once)]]
+            steps = [StepScope(self.columns.row, one) for one in each]
             region = Code(self.frame.module)
             start = fresh("row")
             region.label(start)
@@ -117,14 +137,17 @@ class _Tile:
             def vector(inner: Code, offset: str) -> None:
                 position = inner.value(f"add i64 {self.column}, {offset}")
                 states = self._load(inner, offset)
-                self._save(inner, offset, self.columns.take(inner, step, position, stop, states))
+                for step in steps:
+                    states = self.columns.take(inner, step, position, stop, states)
+                self._save(inner, offset, states)
 
             self._each(region, "0", self.width, self.lanes, vector)
-            outer.absorb(step.reader.lines)
+            for step in steps:
+                outer.absorb(step.reader.lines)
             outer.jump(start)
             outer.append(region)
 
-        self._each(code, first, until, 1, row)
+        self._each(code, first, until, at_once, rows)
         code.jump(none)
         code.label(none)
 
