@@ -9,7 +9,7 @@ Source    Brisebarre, Muller and Raina, Accelerating correctly rounded floating-
 With r the reciprocal rounded, q = x r is nearly the quotient; e = x - q d is exact, and q + e r
 rounds to what a division gives, in three instructions where a division takes ten cycles a
 vector. That holds while nothing underflows or overflows on the way. So d is to be of ordinary
-size, which is known once a row; and where a lane of x is small or zero, or the result no number,
+size, which is known once a row; and where a lane of x is small or -0, or the result no number,
 the vector is divided after all.
 """
 
@@ -59,7 +59,8 @@ def quotient(scope: VectorScope, division: Expression) -> Operand:
 
 
 def _odd_lanes(reader: LlvmReader, x: Operand, result: Operand) -> str:
-    """i1: some lane of x is small, or of the result no number."""
+    """i1: some lane of x is small or -0, or of the result no number. Those of +0, of which masked
+    rows are full, are not odd."""
     scalar = SCALAR_TYPES[x.dtype]
     whole = f"i{8 * x.dtype.itemsize}"
     bits = reader.emit(f"bitcast {reader.type_of(scalar)} {x.text} to {reader.type_of(whole)}")
@@ -67,6 +68,8 @@ def _odd_lanes(reader: LlvmReader, x: Operand, result: Operand) -> str:
     high = reader.emit(f"and {reader.type_of(whole)} {bits}, {large}")
     zero = reader.splat("0", whole)
     small = reader.emit(f"icmp eq {reader.type_of(whole)} {high}, {zero}")
+    some = reader.emit(f"icmp ne {reader.type_of(whole)} {bits}, {zero}")
+    small = reader.emit(f"and {reader.type_of('i1')} {small}, {some}")
     half = reader.lanes // 2
     # Two halves are asked in one comparison.
     first, second = (reader.part(result.text, scalar, at, half) for at in (0, half))
