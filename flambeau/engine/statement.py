@@ -8,7 +8,7 @@ Not here  making statements from operators (lower.py), choosing which share a ke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base.dtypes import dtype
 from flambeau.codegen.vocabulary import Expression, expression
@@ -23,7 +23,8 @@ class Place:
     offset     elements, on top of the view's own run-time offset
     index      for a gather: int64 expression over the statement's other reads, else None;
                the address moves by index_stride elements a unit, index in [0, index_bound)
-    part       0, or of complex memory the real parts alone (1) or the imaginary ones (2)
+    part       0, or of complex memory the real parts alone (1) or the imaginary ones (2), or from
+               FIRST_PIECE on one of the pieces that an operator writes its result in
     """
 
     __slots__ = (
@@ -62,9 +63,20 @@ class Place:
         return f"@{self.reference}+{self.offset}{self.strides}{tail}:{self.dtype.short_name}"
 
 
+FIRST_PIECE: Final = 3
+
+
 def never_meet(left: Any, right: Any) -> bool:
-    """Whether two accesses of one storage never meet: its real and its imaginary parts."""
-    return bool(left.part and right.part and left.part != right.part)
+    """Whether two accesses of one storage never meet: its real and its imaginary parts, or two
+    pieces of one result."""
+    return parts_never_meet(left.part, right.part)
+
+
+def parts_never_meet(left: int, right: int) -> bool:
+    """The same of the parts alone; a piece may hold some of the real parts and of the others."""
+    if not left or not right or left == right:
+        return False
+    return (left < FIRST_PIECE) == (right < FIRST_PIECE)
 
 
 class SizeNumber:

@@ -110,8 +110,9 @@ class Program:
                 "convert",
                 "positions",
                 "choose",
+                "join",
             ],
-            [4, 6, 3, 3, 4, 3, 1, 1, 2, 2],
+            [4, 6, 3, 3, 4, 3, 1, 1, 2, 2, 2],
         )[0]
         try:
             made = getattr(self, "_" + kind)()
@@ -133,6 +134,18 @@ class Program:
         name = self.choice.choice(BINARY)
         self.log.append(name)
         return getattr(functions, name)(self._any(), self._any())
+
+    def _join(self) -> Any:
+        """Pieces of one tensor or several side by side, or one behind the other."""
+        choice = self.choice
+        first = self._any()
+        pieces = [
+            choice.choice([first, first * 2, self._any()]) for _ in range(choice.randint(2, 4))
+        ]
+        dim = choice.randint(0, max(0, first.ndim - 1))
+        name = choice.choice(["cat", "stack"])
+        self.log.append(f"{name} {len(pieces)} {dim}")
+        return getattr(torch, name)(pieces, dim)
 
     def _number(self) -> Any:
         name = self.choice.choice(["add", "mul", "sub", "div", "pow", "maximum"])

@@ -7,11 +7,13 @@ Not here  the group itself (group.py)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from flambeau.codegen.vocabulary import Expression
 from flambeau.engine.planning.symbolic.sizes import Size
 from flambeau.engine.statement import Loop, Place, SizeNumber
+
+_PART_BITS: Final = 32
 
 
 class Bound:
@@ -105,8 +107,8 @@ class GroupValue:
 
 
 def key_of(storage: int, part: int) -> int:
-    """Key of `Group.latest`: the storage, or for one of its two parts a negative number."""
-    return -2 * storage - part if part else storage
+    """Key of `Group.latest`: the storage, or for one of its parts a negative number."""
+    return -(storage << _PART_BITS) - part if part else storage
 
 
 def aligned(

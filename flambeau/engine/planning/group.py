@@ -36,7 +36,7 @@ class Group:
     dims, size  sizes of the refined domain and their product; the first n_outer of them are rows'
                dims, then (columns) n_reduced reduced ones, then inner ones
     values     in program order; `latest` finds the last value of a storage (alignment.key_of)
-    has_parts  some value is the real or imaginary part of a storage
+    parts      of each storage written, which parts of it (statement.never_meet)
     touched    storages read from memory, with the accesses used
     """
 
@@ -57,7 +57,7 @@ class Group:
         self.operations = 0
         self.depth = 0  # of the deepest expression
         self.has_index = False
-        self.has_parts = False
+        self.parts: dict[int, set[int]] = {}
         self.started = False
         self.refusal = ""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from flambeau.codegen import cost_reader
 from flambeau.codegen.vocabulary import Expression, expression
 from flambeau.engine.planning.alignment import Bound, GroupAccess, GroupValue, collapses, key_of
-from flambeau.engine.statement import Place, SizeNumber, never_meet
+from flambeau.engine.statement import Place, SizeNumber, never_meet, parts_never_meet
 
 if TYPE_CHECKING:
     from flambeau.engine.planning.group import Group
@@ -51,7 +51,7 @@ class Joining:
             storage, part = storage_of[slot], place.part
             value = latest.get(key_of(storage, part) if part else storage)
             if value is None:
-                if (part or group.has_parts) and self._is_written(storage, part):
+                if self._is_written(storage, part):
                     return "reads what the group writes through another access"
                 if not self._fits_inner(strides):
                     return "inner dimensions do not collapse"
@@ -68,9 +68,11 @@ class Joining:
         return self._check_write() or self._check_limits(is_element)
 
     def _is_written(self, storage: int, part: int) -> bool:
-        """Whether the group writes the storage whole where one part is meant, or the reverse."""
-        others = (0,) if part else (1, 2)
-        return any(key_of(storage, other) in self.group.latest for other in others)
+        """Whether the group writes the storage in other parts, which may meet this one."""
+        written = self.group.parts.get(storage)
+        if written is None:
+            return False
+        return any(not parts_never_meet(part, each) for each in written if each != part)
 
     def _check_limits(self, is_element: bool) -> str:
         group, loop = self.group, self.bound.loop
@@ -116,7 +118,7 @@ class Joining:
             if not value.access.same(slot, offset, self.write, None):
                 return "writes what the group writes through another access"
             self.phase = max(self.phase, value.phase)
-        elif (part or group.has_parts) and self._is_written(storage, part):
+        elif self._is_written(storage, part):
             return "writes what the group writes through another access"
         for number in group.touched.get(storage, ()):
             if part and never_meet(group.accesses[number], target):
@@ -179,9 +181,9 @@ class Joining:
         group.depth = max(group.depth, made.expression.depth)
         self._overwrite(storage, made)
         group.values.append(made)
-        group.latest[key_of(storage, loop.write.part)] = made
-        if loop.write.part:
-            group.has_parts = True
+        part = loop.write.part
+        group.latest[key_of(storage, part)] = made
+        group.parts.setdefault(storage, set()).add(part)
 
     def _forwarded(self, value: GroupValue) -> Expression:
         group = self.group

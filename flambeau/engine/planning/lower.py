@@ -374,8 +374,12 @@ class Lowering(Views):
             )
         )
 
-    def write(self, target: Value, value: Any) -> None:
-        """Store `value`, broadcast and converted, into the memory `target` names."""
+    def write(self, target: Value, value: Any, piece: int | None = None) -> None:
+        """Store `value`, broadcast and converted, into the memory `target` names. Where an output
+        is written in pieces that do not overlap, each may be given its number: they can then share
+        a kernel."""
+        if piece is not None:
+            target = target.as_piece(piece)
         if target.reference >= self.n_operands:
             self.written_outputs.add(target.reference - self.n_operands)
         element = target.dtype

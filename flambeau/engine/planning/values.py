@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base.dtypes import dtype, float64
 from flambeau.base.layout import contiguous_strides
+from flambeau.engine.statement import FIRST_PIECE
 
 
 class Value:
@@ -19,7 +20,8 @@ class Value:
     kind  "memory" (reference, strides, offset), "number" (payload: index of the record's number, or
           a SizeNumber),
           "constant" (payload: Python number), "iota" (payload: dimension of shape)
-    part  of complex memory, seen as the reals it is made of: the real parts 1, the imaginary ones 2
+    part  of complex memory, seen as the reals it is made of: the real parts 1, the imaginary ones
+          2; see statement.Place
     """
 
     __slots__ = ("dtype", "kind", "offset", "part", "payload", "reference", "shape", "strides")
@@ -54,6 +56,13 @@ class Value:
         return Value(
             "memory", shape, self.dtype, self.reference, strides, self.offset + offset,
             None, self.part,
+        )  # fmt: skip
+
+    def as_piece(self, number: int) -> Value:
+        """The same memory as piece `number` of a result, which meets no other piece."""
+        return Value(
+            "memory", self.shape, self.dtype, self.reference, self.strides, self.offset,
+            None, FIRST_PIECE + number,
         )  # fmt: skip
 
 

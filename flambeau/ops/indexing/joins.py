@@ -68,8 +68,8 @@ class Cat(Operator):
             b.kernel("joining.join", parts, (b.output(),), dim=dim)
             return
         start = 0
-        for each in parts:
-            b.write(b.narrow(b.output(), dim, start, each.shape[dim]), each)
+        for piece, each in enumerate(parts):
+            b.write(b.narrow(b.output(), dim, start, each.shape[dim]), each, piece)
             start += each.shape[dim]
 
     def vjp(self, t: Any, grad: Any, tensors_layout: Any, dim: int, needs: Any) -> Any:
@@ -131,7 +131,7 @@ class Stack(Operator):
             b.kernel("joining.join", parts, (b.output(),), dim=dim)
             return
         for place, each in enumerate(tensors):
-            b.write(b.select(b.output(), dim, place), each)
+            b.write(b.select(b.output(), dim, place), each, place)
 
     def vjp(self, t: Any, grad: Any, dim: int, needs: Any) -> Any:
         parts = grad.unbind(dim)

@@ -177,7 +177,7 @@ class GruStepsBackward(Operator):
             rows = [b.select(b.output(number), 0, step) for number in (0, 1)]
             for row, last in zip(rows, (into_fresh, into_inner), strict=True):
                 for number, each in enumerate((into_reset, into_update, last)):
-                    b.write(b.narrow(row, 1, number * size, size), each)
+                    b.write(b.narrow(row, 1, number * size, size), each, 3 * step + number)
             through = made(lambda k, g, u: k.mul(g, u), into_hidden, z)
             carried = b.product(b.convert(rows[1], element), weight)
             back = made(lambda k, one, other: k.add(one, other), through, carried)

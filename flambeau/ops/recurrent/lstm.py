@@ -196,7 +196,7 @@ class LstmStepsBackward(Operator):
                 part = b.map(lambda k, x, y: k.mul(x, y), one, other, compute=element)
                 slope = tanh_slope if number == 2 else sigmoid_slope
                 part = b.map(slope, part, gate[number], compute=element)
-                b.write(b.narrow(made, 1, number * size, size), part)
+                b.write(b.narrow(made, 1, number * size, size), part, 4 * step + number)
             back = b.product(b.convert(made, element), weight)
             later = b.map(lambda k, x, y: k.mul(x, y), into_cell, forget, compute=element)
         b.write(b.output(1), back)

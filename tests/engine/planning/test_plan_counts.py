@@ -151,3 +151,30 @@ def test_a_loss_and_its_gradient_go_over_the_logits_once() -> None:
             step()
     assert seen.kernels_launched <= 4
     assert seen.peak_bytes < 1.2 * logits.nbytes
+
+
+def test_pieces_of_one_size_are_made_and_joined_in_one_kernel() -> None:
+    x = torch.randn(64, 96)
+    x.tolist()
+    for join, shape in ((torch.cat, (192, 96)), (torch.stack, (3, 64, 96))):
+        with counts() as seen:
+            y = join([x * 2, x.sin(), x + 1])
+            assert y.shape == shape
+            y.tolist()
+        assert seen.kernels_launched == 1
+
+
+def test_what_is_written_between_pieces_keeps_its_order() -> None:
+    def program(x: Any) -> Any:
+        y = torch.cat([x * 2, x + 3, x - 1])
+        y[3:7] += 1
+        pairs = torch.view_as_complex(y.view(-1, 2))
+        pairs.mul_(2j)
+        z = torch.stack([y[:4], y[4:8] * y[:4], y[8:]])
+        y[:4].copy_(z[1])
+        return torch.cat([y, z.flatten(), torch.cat([y[1:5] * 2, y[:4] - z[0]])])
+
+    x = torch.arange(4.0)
+    with torch.debug.fuse(False):
+        expected = program(x).tolist()
+    assert program(x).tolist() == expected == program(x).tolist()
