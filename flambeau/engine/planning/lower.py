@@ -375,20 +375,14 @@ class Lowering(Views):
         )
 
     def write(self, target: Value, value: Any, piece: int | None = None) -> None:
-        """Store `value`, broadcast and converted, into the memory `target` names. Where an output
-        is written in pieces that do not overlap, each may be given its number: they can then share
-        a kernel."""
-        if piece is not None:
-            target = target.as_piece(piece)
+        """Store `value`, broadcast and converted, into the memory `target` names. Pieces of an
+        output that do not overlap share kernels where each is given a number."""
+        target = target if piece is None else target.as_piece(piece)
         if target.reference >= self.n_operands:
             self.written_outputs.add(target.reference - self.n_operands)
         element = target.dtype
         source = value.dtype if isinstance(value, Value) else element
-
-        def formula(k: Any, x: Any) -> Any:
-            return k.convert(x, element)
-
-        self._store(formula, (value,), source, element, target)
+        self._store(lambda k, x: k.convert(x, element), (value,), source, element, target)
 
     def _store(
         self,
