@@ -74,7 +74,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "argsort", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "cartesian_prod",
         "column_stack", "combinations", "diag", "diag_embed", "diagflat", "diff", "dsplit",
         "dstack", "fliplr", "flipud", "hsplit", "inner", "isin", "kron", "msort",
-        "layer_norm", "repeat_interleave", "rot90", "take_along_dim", "tensordot", "trace",
+        "layer_norm", "rot90", "take_along_dim", "tensordot", "trace",
         "trapezoid", "tril_indices", "triu_indices", "vsplit",
     ),
     "flambeau.tensor.public.counting": (
@@ -98,7 +98,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.public.statistics.windows": (
         "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
     ),
-    "flambeau.tensor.public.distinct": ("unique", "unique_consecutive"),
+    "flambeau.tensor.public.distinct": ("repeat_interleave", "unique", "unique_consecutive"),
     "flambeau.tensor.public.mantissas": ("frexp",),
     "flambeau.tensor.public.members": (
         "as_strided", "from_dlpack",

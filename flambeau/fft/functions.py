@@ -70,8 +70,12 @@ def _one(input: Any, n: Any, dim: int, norm: Any, out: Any, inverse: bool) -> An
     signal = _complex(input)
     at = shapes.wrap_dim(dim, signal.dim())
     size = _size(n, signal.shape[at])
-    found = _along(signal, at, size, inverse)
-    return stored(_scaled(found, _scale(norm, size, inverse)), out)
+    scale = _scale(norm, size, inverse)
+    if input.dtype.is_complex:
+        found = _scaled(_along(signal, at, size, inverse), scale)
+    else:  # a half and its mirror image, zeros' signs included
+        found = _whole(_halved(signal, at, size, inverse, scale), at, size)
+    return stored(found, out)
 
 
 def _scaled(found: Any, scale: float) -> Any:
@@ -92,9 +96,11 @@ def ifft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any
     return _one(input, n, dim, norm, out, inverse=True)
 
 
-def _halved(input: Any, dim: int, size: int, inverse: bool) -> Any:
-    found = _along(_complex(input), dim, size, inverse)
-    return t.narrow(found, dim, 0, size // 2 + 1)
+def _halved(input: Any, dim: int, size: int, inverse: bool, scale: float = 1.0) -> Any:
+    """The first half of a real signal's transform; of the inverse one, its conjugate."""
+    found = t.narrow(_along(_complex(input), dim, size, False), dim, 0, size // 2 + 1)
+    found = _scaled(found, scale)
+    return t.conj_physical(found) if inverse else found
 
 
 def _whole(input: Any, dim: int, size: int) -> Any:
@@ -118,8 +124,8 @@ def ihfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: An
     signal = _real(input, "ihfft")
     at = shapes.wrap_dim(dim, signal.dim())
     size = _size(n, signal.shape[at])
-    found = _halved(signal, at, size, inverse=True)
-    return stored(_scaled(found, _scale(norm, size, inverse=True)), out)
+    scale = _scale(norm, size, inverse=True)
+    return stored(_halved(signal, at, size, inverse=True, scale=scale), out)
 
 
 def _of_half(input: Any, n: Any, dim: int, norm: Any, out: Any, inverse: bool) -> Any:

@@ -31,8 +31,8 @@ from flambeau.base.promotion import BOOL_RESULT, DEFAULT, INT_TO_FLOAT, SAME, Sc
 from flambeau.ops import names
 
 __all__ = [
-    "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound", "Elementwise",
-    "Inferred", "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand",
+    "AS_GIVEN", "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound",
+    "Elementwise", "Inferred", "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand",
     "OptionalTensor", "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "c_type_name",
     "check_floating", "not_implemented", "operator", "type_name",
 ]  # fmt: skip
@@ -53,6 +53,8 @@ Sizes = Any
 # Operand, its values' range [low, high), the error; None for both: anything but 0, a divisor.
 Bound = tuple[str, int | None, int | None, Callable[[int], Exception]]
 
+# out_refusal of operators whose result has the dtype of their input and no other.
+AS_GIVEN: Final = "Found dtype {given} but expected {result}"
 OPERAND_KINDS: Final = frozenset(
     ("Layout", "Tensor", "Operand", "OptionalTensor", "OptionalOperand", "Tensors", "Number",
      "OptionalNumber")

@@ -14,7 +14,7 @@ from typing import Any
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
-from flambeau.base.layout import Layout, contiguous, layout
+from flambeau.base.layout import Layout, contiguous
 from flambeau.engine import callsite, stream
 from flambeau.gradients import members
 from flambeau.gradients.recording import record as gradient_record
@@ -23,6 +23,7 @@ from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import Generator, default_generator
 from flambeau.tensor import Tensor, creation, functions, index_bounds
 from flambeau.tensor.inplace import check_writable, stored
+from flambeau.tensor.public.fills import like
 
 Fill = Callable[[Generator, int, int, Layout], None]
 
@@ -105,20 +106,9 @@ def randn(*size: Any, **named: Any) -> Tensor:
     return _fresh(size, "randn", named, _normal(0.0, 1.0))
 
 
-def _like(input: Tensor, named: dict[str, Any]) -> Layout:
-    """Layout of a *_like function's result: the input's order of dims."""
-    from flambeau.base.shapes import like_strides
-
-    given = input._layout
-    element = named.pop("dtype", None)
-    element = given.dtype if element is None else dtypes.asked_for(element, "like")
-    where = named.pop("device", None)
-    place = given.device if where is None else creation.chosen_device(where)
-    return layout(given.shape, like_strides(given), element, place)
-
-
 def _filled_like(name: str, input: Tensor, named: dict[str, Any], fill: Fill) -> Tensor:
-    given = _like(input, named)
+    asked = [named.pop(each, None) for each in ("dtype", "device", "memory_format")]
+    given = like(input, name, *asked)
     generator = named.pop("generator", None)
     requires_grad = named.pop("requires_grad", False)
     _refuse_others(name, named)

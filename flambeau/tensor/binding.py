@@ -15,7 +15,7 @@ from flambeau.base.devices import META
 from flambeau.base.dtypes import EIGHT_BITS
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
-from flambeau.base.promotion import SCALARS
+from flambeau.base.promotion import INT_TO_FLOAT, SCALARS
 from flambeau.engine import callsite, stream
 from flambeau.engine.signature import Signature, number_formats
 from flambeau.engine.storage import new_storage
@@ -24,11 +24,15 @@ from flambeau.gradients import modes
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.define import REGISTRY, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
-from flambeau.tensor.number_rules import FILLS, check_numbers
+from flambeau.tensor.number_rules import FILLS, check_numbers, wide_integer
 from flambeau.tensor.parameters import (
     ABSENT,
+    INTS,
     Parameter,
+    as_int,
     hashable,
+    in_own_words,
+    in_todays_order,
     of_numbers,
     parameters_of,
     role_of,
@@ -36,11 +40,6 @@ from flambeau.tensor.parameters import (
 )
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 
-# NumPy's names of parameters, which torch takes too, and one its method has.
-NUMPY_NAMES: Final = {
-    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
-    "split_size": "split_size_or_sections",
-}  # fmt: skip
 # In all tables together; each is 2 to 4 KB with what it was lowered to.
 MAX_SIGNATURES: Final = 20_000
 _INTEGERS: Final = range(-(2**63), 2**63)
@@ -90,6 +89,7 @@ class Binding:
         self.parameters = parameters_of(operator)
         self.positions = {p.name: n for n, p in enumerate(self.parameters)}
         self.n_positional = sum(not p.is_keyword for p in self.parameters)
+        self._ints = [n for n, p in enumerate(self.parameters) if p.annotation in INTS]
         self.signatures: dict[Any, Signature] = new_table()
         self.is_view = isinstance(operator, ViewOperator)
         self.has_operands = any(p.kind == "Operand" for p in self.parameters)
@@ -117,6 +117,8 @@ class Binding:
 
     def arranged(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """Values of all parameters in order, defaults filled in."""
+        if len(arguments) > self.n_positional:
+            arguments, named = in_todays_order(self.name, arguments, named, self.n_positional)
         count = len(arguments)
         if count > self.n_positional:
             raise TypeError(
@@ -125,10 +127,7 @@ class Binding:
             )
         values = list(arguments)
         if named:
-            for numpy_name in NUMPY_NAMES.keys() & named.keys():
-                own = NUMPY_NAMES[numpy_name]
-                if own in self.positions and numpy_name not in self.positions:
-                    named[own] = named.pop(numpy_name)
+            named = in_own_words(named, self.positions)
         for parameter in self.parameters[count:]:
             default = parameter.default
             values.append(named.pop(parameter.name, default) if named else default)
@@ -139,6 +138,9 @@ class Binding:
                 raise TypeError(
                     f'{self.name}() missing 1 required positional arguments: "{parameter.name}"'
                 )
+        for place in self._ints:
+            if values[place].__class__ is not int:
+                values[place] = as_int(self, place, values[place], place >= count)
         return values
 
     def _unknown(self, named: dict[str, Any]) -> None:
@@ -194,16 +196,11 @@ class Binding:
         if parameter.kind in ("Tensor", "OptionalTensor"):
             raise wrong_type(self, position, values)
         if kind is int:
-            if value not in _INTEGERS:
-                raise OverflowError(
-                    helped(
-                        "int too big to convert",
-                        given=str(value),
-                        expected="64 bits with a sign",
-                        fix=f"float({value}), where a rounded number will do",
-                    )
-                )
-            return value
+            if value in _INTEGERS:
+                return value
+            layouts = [each._layout for each in values if isinstance(each, Tensor)]
+            promote = getattr(self.operator, "promote", None)
+            return wide_integer(value, self.name, layouts, promote is INT_TO_FLOAT)
         if kind is float or kind is bool or kind is complex:
             return value
         if kind is not str:

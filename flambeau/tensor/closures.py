@@ -19,7 +19,7 @@ from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.gradients import autocast
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
-from flambeau.tensor.number_rules import may_overflow
+from flambeau.tensor.number_rules import is_number, may_overflow
 from flambeau.tensor.tensor import Tensor, empty_tensor
 
 _getframe: Final = sys._getframe
@@ -50,9 +50,9 @@ def unary(binding: Binding) -> Callable[..., Any]:
     signatures = new_table()
     differentiable = binding.operator.differentiable
 
-    def function(input: Any, *rest: Any, **named: Any) -> Any:
+    def function(input: Any = ABSENT, *rest: Any, **named: Any) -> Any:
         if rest or named:
-            return binding(input, *rest, **named)
+            return binding(*(() if input is ABSENT else (input,)), *rest, **named)
         try:
             signature = signatures[input._layout]
         except (KeyError, AttributeError):
@@ -133,37 +133,35 @@ def _two_operands(
 
     def learn(input: Any, other: Any, key: Any) -> Signature | None:
         signature = _plain(binding, (input, other))
-        is_number = type(other) in (int, float, complex)
-        n_numbers = 2 if type(other) is complex else is_number
+        is_plain = type(other) in (int, float, complex)
+        n_numbers = 2 if type(other) is complex else is_plain
         if signature is None or key is None or len(signature.number_format) > n_numbers:
             return None
-        if is_number and may_overflow(binding.name, signature.out_layout.dtype):
+        if is_plain and may_overflow(binding.name, signature.out_layout.dtype):
             return None
         remember(signatures, key, signature)
         return signature
 
     def surprise(input: Any, other: Any, key: Any) -> Any:
         """The signature to record, or the result of the general path."""
-        if is_operator and not isinstance(other, (Tensor, int, float, complex)):
-            is_scalar = hasattr(other, "item") and getattr(other, "ndim", 1) == 0
-            if not is_scalar:
-                return NotImplemented
+        if is_operator and not isinstance(other, Tensor) and not is_number(other):
+            return NotImplemented
         signature = learn(input, other, key)
         return binding(input, other) if signature is None else signature
 
     def function(input: Any, other: Any) -> Any:
         kind = type(other)
         key: Any = None
-        is_number = False
+        is_plain = False
         try:
             if kind is float or kind is int:
-                is_number = True
+                is_plain = True
                 if specials and other in specials:
                     key = (input._layout, kind, other)
                 elif kind is float or _SMALLEST <= other <= _LARGEST:
                     key = (input._layout, kind)
             elif kind is complex:
-                is_number = True
+                is_plain = True
                 key = None if specials else (input._layout, kind)
             else:
                 key = (input._layout, other._layout)
@@ -188,7 +186,7 @@ def _two_operands(
         storage = Storage()
         storage.layout = layout = signature.out_layout
         storage.version = 0
-        if is_number:
+        if is_plain:
             slot = segment.add(storage)
             numbers: Any = (other,) if signature.number_format else ()
             if kind is complex:
@@ -211,7 +209,7 @@ def _two_operands(
             if (
                 input._autograd is not None
                 or input._base is not None
-                or (not is_number and (other._autograd is not None or other._base is not None))
+                or (not is_plain and (other._autograd is not None or other._base is not None))
             ) and differentiable:
                 binding.gradient_plan.attach(
                     signature.attributes, (input, other, *extra), out, site

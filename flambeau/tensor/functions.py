@@ -17,6 +17,8 @@ from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
 from flambeau.tensor.inplace import call_inplace
 from flambeau.tensor.native import callables, library
+from flambeau.tensor.number_rules import is_number
+from flambeau.tensor.tensor import Tensor
 
 # Written by hand over operators of the same names: the hand-written one is meant.
 _WRITTEN = {
@@ -69,11 +71,14 @@ _FOR_NOW: Final[list[str]] = []
 library.when_made(_renew)
 
 
-def inplace_function(name: str) -> Any:
-    """The in-place form of an operator."""
+def inplace_function(name: str, is_operator: bool = False) -> Any:
+    """The in-place form of an operator; one of Python's returns NotImplemented for what it does not
+    know."""
     bound = binding(name)
 
     def function(*arguments: Any, **named: Any) -> Any:
+        if is_operator and not isinstance(arguments[1], Tensor) and not is_number(arguments[1]):
+            return NotImplemented
         return call_inplace(bound, arguments, named)
 
     made: Any = callables.inplace(bound, function)

@@ -13,8 +13,9 @@ from typing import Any, Final, TypeVar
 
 from flambeau.base.devices import META
 from flambeau.base.errors import helped, present
-from flambeau.base.layout import Layout, contiguous
+from flambeau.base.layout import Layout
 from flambeau.base.promotion import SCALAR_TYPE_NAMES, can_cast
+from flambeau.base.shapes import like_strides
 from flambeau.engine import callsite, external, stream
 from flambeau.engine.signature import Signature, number_formats
 from flambeau.gradients.recording import record as gradient_record
@@ -229,7 +230,7 @@ def call_out(binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any]
         check_castable(layout, each._layout, binding.name)
         check_writable(each._layout)
         if each._layout.shape != layout.shape:
-            resize_for_out(each, layout.shape)
+            resize_for_out(each, layout)
     parameters, count = binding.lowering_parameters(call.values)
     layouts = tuple([tensor._layout for tensor in (*call.tensors, *outs)])
     signature = Signature(
@@ -250,25 +251,28 @@ def call_out(binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any]
     write(signature, (*call.tensors, *outs), tuple(call.numbers), site, outs)
     for each in outs:
         gradient_record.bump(each, site)
-    return out
+    names = binding.operator.returns
+    return result_tuple(f"{binding.name}_out", names, outs) if names else out
 
 
-def resize_for_out(target: Tensor, shape: tuple[int, ...]) -> None:
-    """Give an out= tensor the shape of the result; torch warns unless it was empty."""
+def resize_for_out(target: Tensor, result: Layout) -> None:
+    """Give an out= tensor the shape and strides of the result; torch warns unless it was empty."""
     if target._layout.n_elements:
         import warnings
 
         warnings.warn(
             f"An output with one or more elements was resized since it had shape "
             f"{list(target._layout.shape)}, which does not match the required output shape "
-            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
-            "will not be resized unless they have zero elements. You can explicitly reuse an out "
-            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            f"{list(result.shape)}. This behavior is deprecated, and in a future PyTorch release "
+            "outputs will not be resized unless they have zero elements. You can explicitly reuse "
+            "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             stacklevel=5,
         )
     from flambeau.tensor import creation
 
-    creation.resize(target, contiguous(shape, target._layout.dtype, target._layout.device))
+    given = target._layout
+    strides = like_strides(result)
+    creation.resize(target, creation.make_layout(result.shape, strides, given.dtype, given.device))
 
 
 def stored(
@@ -302,7 +306,7 @@ def stored(
     check_castable(result, given)
     gradient_record.check_out(name, (found,), out)
     if given.shape != result.shape:
-        resize_for_out(out, result.shape)
+        resize_for_out(out, result)
     return out.copy_(found)
 
 

@@ -38,7 +38,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         name: name
         for name in (
             "argsort", "diag", "diag_embed", "diagflat", "diff", "dsplit", "expand_as", "fliplr",
-            "flipud", "hsplit", "inner", "kron", "msort", "repeat_interleave", "reshape_as",
+            "flipud", "hsplit", "inner", "kron", "msort", "reshape_as",
             "rot90", "sum_to_size", "take_along_dim", "trace", "view_as", "vsplit",
         )
     },
@@ -87,7 +87,9 @@ LATE: Final[dict[str, dict[str, str]]] = {
     "tensor.public.counting": {
         name: name for name in ("bincount", "dist", "histc", "histogram")
     },
-    "tensor.public.distinct": {"unique": "unique", "unique_consecutive": "unique_consecutive"},
+    "tensor.public.distinct": {
+        name: name for name in ("repeat_interleave", "unique", "unique_consecutive")
+    },
     "tensor.public.queries": {
         name: name for name in ("allclose", "equal", "is_nonzero", "is_same_size")
     },
@@ -115,6 +117,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         "to_dense": "to_dense",
         "__array_wrap__": "array_wrap", "__dlpack__": "dlpack",
         "__dlpack_device__": "dlpack_device", "__reduce_ex__": "reduce_ex", "__copy__": "copy_of",
+        "__rtruediv__": "rtruediv", "__rdiv__": "rtruediv", "__rpow__": "rpow",
         "__rfloordiv__": "rfloordiv", "__rmod__": "rmod", "__rlshift__": "rlshift",
         "__rrshift__": "rrshift", "__rmatmul__": "rmatmul", "__reversed__": "reversed_",
     },

@@ -52,14 +52,17 @@ library.when_made(_renew)
 _OWN: Any = Tensor  # whatever a derived class says
 
 
+_size: Final = tuple.__new__  # a layout's sizes are ints: no need to look at them
+
+
 def _shape(self: Tensor) -> Size:
-    return Size(self._layout.shape)
+    return _size(Size, self._layout.shape)
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or the size of one dim."""
     if dim is None:
-        return Size(self._layout.shape)
+        return _size(Size, self._layout.shape)
     shape = self._layout.shape
     if not -len(shape) <= dim < len(shape):
         raise _dim_error(dim, len(shape))
@@ -87,19 +90,15 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major order without gaps."""
     if memory_format is not None and "channels_last" in str(memory_format):
-        shape, strides = self._layout.shape, self._layout.strides
-        order = [0, *range(2, len(shape)), 1]
-        expected = 1
-        for d in reversed(order):
-            if shape[d] != 1 and strides[d] != expected:
-                return False
-            expected *= shape[d]
-        return True
+        return _arranging("is_channels_last")(self, memory_format)  # type: ignore[no-any-return]
     return self._layout.is_contiguous
 
 
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if it is row-major, else a row-major copy."""
+    """The tensor itself if it is row-major, or in the order asked for, else a copy that is."""
+    if memory_format is not None:
+        made: Tensor = _arranging("arranged")(self, memory_format, "contiguous")
+        return made
     if self._layout.is_contiguous:
         return self
     return functions.contiguous_copy(self)  # type: ignore[no-any-return]
@@ -164,23 +163,20 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
         if self._layout.dtype.is_complex:
             _complex("warn_of_lost_parts")(element)
         result = functions.convert(result, element)
-    wanted = named.get("memory_format")
-    if "channels_last" in str(wanted) and not is_contiguous(result, wanted):
-        return _channels_last(result)
+    if named.get("memory_format") is not None:
+        result = _arranging("arranged")(result, named["memory_format"])
     return functions.clone(result) if copy and result is self else result
 
 
-def _channels_last(tensor: Tensor) -> Tensor:
-    """The elements with the channels' dim innermost in memory."""
-    ndim = tensor._layout.ndim
-    inner = functions.permute(tensor, (0, *range(2, ndim), 1))
-    packed = functions.contiguous_copy(inner)
-    back = (0, ndim - 1, *range(1, ndim - 1))
-    return functions.permute(packed, back)  # type: ignore[no-any-return]
+def _arranging(name: str) -> Any:
+    """What is done about memory formats, imported when one is named."""
+    return getattr(import_module("flambeau.tensor.public.members"), name)
 
 
 def _converting(element: dtype) -> Callable[..., Tensor]:
     def convert(self: Tensor, memory_format: Any = None) -> Tensor:
+        if memory_format is not None:
+            return to(self, element, memory_format=memory_format)
         if self._layout.dtype is element:
             return self
         if self._layout.dtype.is_complex:
@@ -239,14 +235,6 @@ def _contains(self: Tensor, element: Any) -> bool:
     )
 
 
-def _rtruediv(self: Tensor, other: Any) -> Tensor:
-    return functions.reciprocal(self) * other  # type: ignore[no-any-return]
-
-
-def _rpow(self: Tensor, other: Any) -> Tensor:
-    return functions.pow(other, self)  # type: ignore[no-any-return]
-
-
 def _array(self: Tensor, wanted: Any = None, copy: Any = None) -> Any:
     array = _OWN.numpy(self)
     if wanted is not None and array.dtype != wanted:
@@ -284,6 +272,8 @@ def _T(self: Tensor) -> Tensor:
 
 
 def _mT(self: Tensor) -> Tensor:
+    if not self._layout.ndim:
+        return self
     if self._layout.ndim < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got "
@@ -318,10 +308,10 @@ UNARY: dict[str, str] = {
     "__invert__": "bitwise_not",
 }
 INPLACE: dict[str, str] = {
-    "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
-    "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__ipow__": "pow_",
-    "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
-    "__ilshift__": "bitwise_left_shift_", "__irshift__": "bitwise_right_shift_",
+    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div",
+    "__ifloordiv__": "floor_divide", "__imod__": "remainder", "__ipow__": "pow",
+    "__iand__": "bitwise_and", "__ior__": "bitwise_or", "__ixor__": "bitwise_xor",
+    "__ilshift__": "bitwise_left_shift", "__irshift__": "bitwise_right_shift",
 }  # fmt: skip
 CONVERSIONS: dict[str, dtype] = {
     "bool": dtypes.bool_, "byte": dtypes.uint8, "char": dtypes.int8, "short": dtypes.int16,
@@ -397,6 +387,10 @@ def _with_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _inplace_operator(name: str) -> Callable[[], Any]:
+    return lambda: functions.inplace_function(name, is_operator=True)
+
+
 def _inplace_method(name: str) -> Callable[[], Any]:
     return lambda: functions.inplace_function(name)
 
@@ -404,8 +398,7 @@ def _inplace_method(name: str) -> Callable[[], Any]:
 PLAIN: dict[str, Callable[..., Any]] = {
     "tolist": conversion.tolist,
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
-    "__contains__": _contains, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__rpow__": _rpow,
-    "__array__": _array,
+    "__contains__": _contains, "__array__": _array,
     "__float__": lambda self: float(conversion.only_real(self, "double")),
     "__int__": lambda self: int(conversion.only_real(self, "int64_t")),
     "__complex__": lambda self: complex(conversion.only_element(self)),
@@ -418,7 +411,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "is_floating_point": lambda self: self._layout.dtype.is_floating_point,
     "is_complex": lambda self: self._layout.dtype.is_complex,
     "is_signed": lambda self: self._layout.dtype.is_signed,
-    "cpu": lambda self, memory_format=None: to(self, "cpu"),
+    "cpu": lambda self, memory_format=None: to(self, "cpu", memory_format=memory_format),
     "cuda": lambda self, *a, **n: to(self, "cuda"),
     "get_device": lambda self: -1,
     "is_pinned": lambda self, device=None: False,
@@ -435,7 +428,7 @@ PROPERTIES: dict[str, property] = {
     "itemsize": property(lambda self: self._layout.itemsize),
     "nbytes": property(lambda self: self._layout.n_bytes),
     "T": property(_T), "mT": property(_mT), "H": property(lambda self: _complex("H")(self)),
-    "mH": property(lambda self: _complex("adjoint")(self)),
+    "mH": property(lambda self: _complex("mH")(self)),
     "data": property(get_data, set_data),
     "requires_grad": property(members.requires_grad, members.set_requires_grad),
     "grad": property(
@@ -478,8 +471,10 @@ def install() -> None:
                 setattr(Tensor, name + "_", LazyMethod(name + "_", _function_method(inplace)))
     for name, target in OPERATORS.items():
         setattr(Tensor, name, LazyMethod(name, _operator_method(target)))
-    for name, target in (UNARY | INPLACE).items():
+    for name, target in UNARY.items():
         setattr(Tensor, name, LazyMethod(name, _function_method(target)))
+    for name, target in INPLACE.items():
+        setattr(Tensor, name, LazyMethod(name, _inplace_operator(target)))
     for room, served in LATE.items():
         for name, function_name in served.items():
             setattr(Tensor, name, LazyMethod(name, _late_method(room, function_name)))

@@ -58,6 +58,13 @@ def number(value: Any, name: str, argument: str, position: int) -> Any:
     )
 
 
+def is_number(value: Any) -> bool:
+    """Whether Python's operators take a value as a number: NumPy's count, its arrays do not."""
+    if isinstance(value, (int, float, complex)):
+        return True
+    return hasattr(value, "item") and getattr(value, "ndim", 1) == 0
+
+
 def integer(value: Any, name: str, argument: str, position: int) -> int:
     """`value` as an int. Raises torch's TypeError where it is none."""
     if value.__class__ is int:
@@ -68,6 +75,34 @@ def integer(value: Any, name: str, argument: str, position: int) -> int:
             f"{type(value).__name__}"
         )
     return value.__index__()  # type: ignore[no-any-return]
+
+
+def wide_integer(value: int, name: str, layouts: Iterable[Any], becomes_float: bool) -> int | float:
+    """An integer beyond 64 bits with a sign as operators beside these tensors take it: rounded by
+    floating ones, by its low bits by integers. torch's errors where neither will do."""
+    if not 0 <= value < 2**64:
+        raise OverflowError(
+            helped(
+                "int too big to convert",
+                given=str(value),
+                expected="64 bits",
+                fix=f"float({value}), where a rounded number will do",
+            )
+        )
+    elements = [each.dtype for each in layouts]
+    if becomes_float or any(each.category > 1 for each in elements):
+        return float(value)
+    integers = [each for each in elements if each.category == 1]
+    if name in FILLS and integers:
+        raise _overflow(value, integers[0])
+    if name in FILLS and elements:
+        return True
+    if not integers:
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            "Bool and UInt64"
+        )
+    return value - 2**64
 
 
 def check_holds(value: Any, element: dtype) -> None:
@@ -125,7 +160,11 @@ def _overflow(value: Any, element: dtype) -> RuntimeError:
 
 def held_number(value: Any, element: dtype) -> Any:
     """A number as a dtype that need not be floating holds it: ints for integers."""
+    if value.__class__ is int and not -(2**63) <= value < 2**63 and element.category != 1:
+        value = float(wide_integer(value, "fill", (), True))
     check_holds(value, element)
+    if element.category == 0:
+        return bool(value)
     if value.__class__ is complex and not element.is_complex:
         value = value.real
     if element.category == 1 and value.__class__ is float:

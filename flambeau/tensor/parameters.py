@@ -6,6 +6,7 @@ Not here  arguments of a call (binding.py)."""
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any, Final
 
 from flambeau.base.dtypes import PYTHON_TYPES
@@ -15,18 +16,54 @@ from flambeau.ops.define import View as ViewOperator
 from flambeau.tensor.tensor import Tensor
 
 ABSENT: Final = object()
+# NumPy's names of parameters, which torch takes too, and one its method has.
+NUMPY_NAMES: Final = {
+    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
+    "split_size": "split_size_or_sections",
+}  # fmt: skip
+# Numbers that come by name now and once stood before the last tensors: add(input, alpha, other),
+# addmm(beta, input, alpha, mat1, mat2).
+_ONCE_BETWEEN: Final = {
+    "add": ("alpha",), "sub": ("alpha",), "addcdiv": ("value",), "addcmul": ("value",),
+    **dict.fromkeys(("addbmm", "addmm", "addmv", "addr", "baddbmm"), ("beta", "alpha")),
+}  # fmt: skip
+
+
+def in_own_words(named: dict[str, Any], own: Container[str]) -> dict[str, Any]:
+    """Arguments by name, NumPy's names replaced where the function has no such parameter."""
+    if not NUMPY_NAMES.keys() & named.keys():
+        return dict(named)
+    return {
+        NUMPY_NAMES[name] if name not in own and NUMPY_NAMES.get(name) in own else name: value
+        for name, value in named.items()
+    }
+
+
+def in_todays_order(
+    name: str, arguments: tuple[Any, ...], named: dict[str, Any], n_positional: int
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call with more of them than the operator takes by position: numbers that
+    torch's older signatures have among the tensors go by name."""
+    tensors = tuple([each for each in arguments if isinstance(each, Tensor)])
+    numbers = [each for each in arguments if not isinstance(each, Tensor)]
+    names = _ONCE_BETWEEN.get(name, ())
+    if not 0 < len(numbers) <= len(names) or len(tensors) != n_positional:
+        return arguments, named
+    return tensors, {**dict(zip(names, numbers, strict=False)), **named}
 
 
 class Parameter:
     """One parameter of an operator's public signature."""
 
-    __slots__ = ("default", "is_keyword", "kind", "name", "specials")
+    __slots__ = ("annotation", "default", "is_keyword", "kind", "name", "specials")
 
     def __init__(
-        self, name: str, kind: str, default: Any, is_keyword: bool, specials: tuple[float, ...]
-    ) -> None:
+        self, name: str, annotation: str, default: Any, is_keyword: bool,
+        specials: tuple[float, ...],
+    ) -> None:  # fmt: skip
         self.name = name
-        self.kind = kind
+        self.annotation = annotation
+        self.kind = annotation if annotation in OPERAND_KINDS else "attribute"
         self.default = default
         self.is_keyword = is_keyword
         self.specials = specials
@@ -60,8 +97,6 @@ def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
         annotation = str(function.__annotations__.get(name, "Tensor"))
         if annotation == "Layout":
             annotation = "Tensor"
-        if annotation not in OPERAND_KINDS:
-            annotation = "attribute"
         made.append(
             Parameter(
                 name, annotation, defaults.get(name, ABSENT), position >= code.co_argcount,
@@ -114,6 +149,28 @@ def wrong_type(binding: Any, position: int, values: list[Any]) -> TypeError:
     return TypeError(
         f"{name}(): argument '{parameter.name}' (position {position + 1}) must be {wanted}, not "
         f"{type(value).__name__}"
+    )
+
+
+# Annotations of attributes that are ints, or sequences of them.
+INTS: Final = ("int", "int | None", "Sizes")
+
+
+def as_int(binding: Any, position: int, value: Any, by_name: bool) -> Any:
+    """An argument that has to be an int, or ints; torch's error where it is neither."""
+    annotation = binding.parameters[position].annotation
+    if value is None and annotation != "int":
+        return None
+    if annotation == "Sizes" and (isinstance(value, (tuple, list)) or hasattr(value, "__iter__")):
+        return value
+    if hasattr(value, "__index__") and not isinstance(value, bool):
+        found: int = value.__index__()
+        return found
+    where = "" if by_name else f" (position {position + 1})"
+    wanted = "tuple of ints" if annotation == "Sizes" else "int"
+    raise TypeError(
+        f"{binding.name}(): argument '{binding.parameters[position].name}'{where} must be {wanted},"
+        f" not {type(value).__name__}"
     )
 
 

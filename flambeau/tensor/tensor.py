@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from flambeau.base.layout import Layout
 from flambeau.engine.storage import Storage
@@ -23,6 +23,13 @@ class Size(tuple[int, ...]):
     """
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Any = ()) -> Self:
+        made = tuple.__new__(cls, sizes)
+        for place, size in enumerate(made):
+            if size.__class__ is not int:
+                return cls(_as_ints(tuple(made), place))
+        return made
 
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
@@ -39,13 +46,32 @@ class Size(tuple[int, ...]):
         return Size(found) if isinstance(key, slice) else found
 
     def __add__(self, other: Any) -> Any:
-        return Size(tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            raise TypeError(
+                f"can only concatenate tuple (not {type(other).__name__}) to torch.Size"
+            )
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Any:
+        return Size(tuple(other) + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Any:
         return Size(tuple.__mul__(self, count))
 
+    __rmul__ = __mul__
+
     def __reduce__(self) -> Any:
         return (Size, (tuple(self),))
+
+
+def _as_ints(sizes: tuple[Any, ...], first: int) -> list[int]:
+    """Sizes that are no ints themselves, as ints; `first`: where the first of these is."""
+    for place, size in enumerate(sizes[first:], first):
+        if not hasattr(size, "__index__"):
+            raise TypeError(
+                f"torch.Size() takes an iterable of 'int' (item {place} is '{type(size).__name__}')"
+            )
+    return [int(size.__index__()) for size in sizes]
 
 
 class TensorMeta(type):

@@ -45,3 +45,15 @@ def test_the_same_bits_fused_or_not():
     with torch.debug.fuse(False):
         plain = torch.fft.fft(x)
         assert torch.equal(fused, plain)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 67])
+def test_transforms_of_real_signals_are_mirror_images(n):
+    """Exactly, the signs of zeros included: the second half is made of the first."""
+    signal = torch.arange(n, dtype=torch.float64)
+    forward, back = torch.fft.fft(signal), torch.fft.ifft(signal)
+    places = [k for k in range(1, n) if 2 * k != n]
+    for found in (forward, back):
+        assert found[places].tolist() == found[[n - k for k in places]].conj().tolist()
+    zeros = [each[0].imag.item() for each in (forward, back, torch.fft.ihfft(signal))]
+    assert n > 64 or list(map(str, zeros)) == ["0.0", "-0.0", "-0.0"]

@@ -1,11 +1,13 @@
-"""Numbers among the operands of operators."""
+"""Calls taken apart: numbers among the operands, names and orders of arguments, what is refused."""
+
+import re
 
 import pytest
 
 import flambeau as torch
 
 
-@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**70])
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 2**70])
 def test_integers_beyond_64_bits_are_refused_everywhere(number):
     """torch's class and words, whoever reads the number first, and again when the way is known."""
     whole, real = torch.ones(2, dtype=torch.int64), torch.ones(2)
@@ -20,3 +22,93 @@ def test_integers_beyond_64_bits_are_refused_everywhere(number):
                 call()
     assert (whole + (2**63 - 1)).tolist() == [-(2**63)] * 2
     assert real.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda n: torch.tensor([1, 2]) * n, [-(2**63), 0]),
+        (lambda n: torch.tensor([1, 2]) + (2 * n - 1), [0, 1]),
+        (lambda n: torch.tensor([1, 2], dtype=torch.uint8) + (n + 5), [6, 7]),
+        (lambda n: n - torch.tensor([1]), [2**63 - 1]),
+        (lambda n: n // torch.tensor([2]), [-(2**62)]),
+        (lambda n: torch.tensor([-1]) == 2 * n - 1, [True]),
+        (lambda n: torch.tensor([1.5]) * n, [1.5 * 2.0**63]),
+        (lambda n: torch.ones(1).add_(n), [2.0**63]),
+        (lambda n: torch.tensor([1]) / n, [2.0**-63]),
+        (lambda n: torch.zeros(1).fill_(n), [2.0**63]),
+        (lambda n: torch.full((1,), n, dtype=torch.bool), [True]),
+        (lambda n: torch.where(torch.tensor([True]), n, torch.ones(1)), [2.0**63]),
+    ],
+)
+def test_integers_of_64_bits_without_a_sign(call, expected):
+    """Floating tensors round them, integers take their low bits, as torch's."""
+    for _ in range(3):
+        assert call(2**63).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: torch.tensor([True]) + 2**63, "attempted to promote Bool and UInt64"),
+        (
+            lambda: torch.zeros(1, dtype=torch.int64).fill_(2**63),
+            "int64_t without overflow",
+        ),
+        (lambda: torch.tensor([1]).clamp(max=2**63), "int64_t without overflow"),
+    ],
+)
+def test_integers_of_64_bits_that_a_dtype_cannot_hold(call, text):
+    with pytest.raises(RuntimeError, match=text):
+        call()
+
+
+def test_numpys_names_of_arguments():
+    ones = torch.ones(2, 3)
+    assert torch.sqrt(x=ones).sum(axis=0, keepdims=True).shape == (1, 3)
+    assert torch.add(x1=ones, x2=ones).tolist() == (ones * 2).tolist()
+    assert torch.max(ones, axis=1, keepdims=True).indices.shape == (2, 1)
+
+
+def test_numbers_among_the_tensors():
+    """torch's older signatures, which old optimizers are written in."""
+    ones = torch.ones(1, 1)
+    assert torch.add(ones, 2, ones).item() == 3
+    assert ones.clone().add_(-0.5, ones).item() == 0.5
+    assert ones.clone().addcmul_(0.5, ones, ones).item() == 1.5
+    assert torch.addmm(2, ones, 3, ones, ones).item() == 5
+    assert ones.addmm(2, ones, ones).item() == 3
+
+
+@pytest.mark.parametrize("other", [None, [1.0], (1.0,)])
+@pytest.mark.parametrize("name", ["+", "-", "/", "//", "%", "**", "&", "<<"])
+def test_operators_leave_alone_what_they_do_not_know(name, other):
+    for text in (f"a {name} b", f"b {name} a", f"a {name}= b"):
+        with pytest.raises(TypeError, match=r"unsupported operand type|can only concatenate"):
+            exec(text, {"a": torch.ones(2, dtype=torch.int64), "b": other})
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda a: torch.sqrt(), 'sqrt() missing 1 required positional arguments: "input"'),
+        (lambda a: torch.softmax(a, None), "argument 'dim' (position 2) must be int, not NoneType"),
+        (lambda a: torch.softmax(a, dim=(0,)), "softmax(): argument 'dim' must be int, not tuple"),
+        (lambda a: torch.topk(a, 2.0), "topk(): argument 'k' (position 2) must be int, not float"),
+        (lambda a: torch.argmax(a, dim=[0]), "argmax(): argument 'dim' must be int, not list"),
+        (lambda a: torch.flip(a, 1.0), "argument 'dims' (position 2) must be tuple of ints, not f"),
+    ],
+)
+def test_arguments_of_other_types(call, text):
+    with pytest.raises(TypeError, match=re.escape(text)):
+        call(torch.ones(2, 3))
+
+
+def test_out_of_another_dtype_or_shape():
+    ones = torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+        torch.neg(ones, out=torch.empty(0, dtype=torch.float64))
+    assert torch.exp(ones.t(), out=torch.empty(0)).stride() == (1, 3)
+    found = torch.topk(ones, 2, out=(torch.empty(0), torch.empty(0, dtype=torch.int64)))
+    assert type(found).__name__ == "topk_out"
+    assert torch.all(ones, 0, out=torch.empty(0, dtype=torch.uint8)).tolist() == [1, 1, 1]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
-from flambeau.ops.contraction.matmul import cannot_multiply, check_dtypes
+from flambeau.ops.contraction.matmul import cannot_multiply, check_dtypes, widened
 from flambeau.ops.define import Inferred, Number, Operator, c_type_name, operator, type_name
 from flambeau.ops.elementwise.arithmetic import check_factor, times
 
@@ -42,13 +42,13 @@ class AddedProduct(Operator):
     specials: ClassVar[dict[str, tuple[float, ...]]] = {"beta": (0, 1), "alpha": (1,)}
 
     def sum(self, b: Any, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
-        """The weighted sum; weights of 1 cost nothing."""
+        """The weighted sum in the input's dtype; weights of 1 cost nothing."""
         values = {"product": product}
         if hasattr(beta, "shape") or beta != 0:
             values["input"] = input
         weights = {"beta": beta, "alpha": alpha}
         values.update({key: each for key, each in weights.items() if hasattr(each, "shape")})
-        element = product.dtype
+        element = input.dtype
 
         def formula(k: Any, *expressions: Any) -> Any:
             given = dict(zip(values, expressions, strict=True))
@@ -89,7 +89,7 @@ class AddMatrixProduct(AddedProduct):
         return contiguous(shape, input.dtype, shapes.common_device((input, mat1, mat2)))
 
     def lower(self, b: Any, input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
-        return self.sum(b, input, b.product(mat1, mat2), beta, alpha)
+        return self.sum(b, input, b.product(*widened(b, mat1, mat2)), beta, alpha)
 
     def vjp(
         self, t: Any, grad: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, needs: Any
@@ -144,7 +144,7 @@ class AddBatchProduct(AddedProduct):
         return contiguous(shape, input.dtype, shapes.common_device((input, batch1, batch2)))
 
     def lower(self, b: Any, input: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
-        return self.sum(b, input, b.product(batch1, batch2), beta, alpha)
+        return self.sum(b, input, b.product(*widened(b, batch1, batch2)), beta, alpha)
 
     def vjp(
         self,
@@ -184,7 +184,7 @@ class AddSummedProduct(AddBatchProduct):
         n_batches, rows, inner = batch1.shape
         left = b.reshape(b.permute(batch1, (1, 0, 2)), (rows, n_batches * inner))
         right = b.reshape(batch2, (n_batches * inner, batch2.shape[2]))
-        return self.sum(b, input, b.product(left, right), beta, alpha)
+        return self.sum(b, input, b.product(*widened(b, left, right)), beta, alpha)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 5), s.real(2, 3, 4), s.real(2, 4, 5), beta=0.5, alpha=2.0)]
@@ -219,7 +219,7 @@ class AddMatrixVector(AddedProduct):
         return contiguous((mat.shape[0],), input.dtype, device)
 
     def lower(self, b: Any, input: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
-        product = b.select(b.product(mat, b.unsqueeze(vec, 1)), 1, 0)
+        product = b.select(b.product(*widened(b, mat, b.unsqueeze(vec, 1))), 1, 0)
         return self.sum(b, input, product, beta, alpha)
 
     def vjp(self, t: Any, grad: Any, mat: Any, vec: Any, beta: Any, alpha: Any, needs: Any) -> Any:
@@ -258,7 +258,8 @@ class AddOuter(AddedProduct):
     ) -> Any:
         column, row = b.unsqueeze(vec1, 1), b.unsqueeze(vec2, 0)
         compute = dtypes.uint8 if common is dtypes.bool_ else common.compute
-        product = b.map(lambda k, x, y: k.mul(x, y), column, row, compute=compute)
+        # torch's loops round this product by itself.
+        product = b.map(lambda k, x, y: k.mul(x, y), column, row, compute=compute, dtype=common)
         return b.convert(self.sum(b, b.convert(input, compute), product, beta, alpha), common)
 
     def vjp(

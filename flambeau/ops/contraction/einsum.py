@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from flambeau.base import shapes
+from flambeau.base import dtypes, shapes
 from flambeau.base.layout import contiguous
 from flambeau.ops.contraction.matmul import check_dtypes
 from flambeau.ops.define import Operator, Tensors, operator
@@ -100,8 +100,11 @@ class Einsum(Operator):
             )
         for each in operands[1:]:
             check_dtypes(operands[0], each, "bmm")
+        element = operands[0].dtype
+        if len(operands) == 1 and element.category < 2 and set(terms[0]) - set(result):
+            element = dtypes.int64  # a sum
         shape = tuple(sizes[label] for label in result)
-        return contiguous(shape, operands[0].dtype, shapes.common_device(operands))
+        return contiguous(shape, element, shapes.common_device(operands))
 
     def lower(self, b: Any, operands: Any, equation: str) -> Any:
         terms, result = parsed(equation, tuple(len(each.shape) for each in operands))
@@ -113,6 +116,8 @@ class Einsum(Operator):
             labels, value = _paired(b, labels, value, other_labels, other, later, sizes)
         dropped = tuple(dim for dim, label in enumerate(labels) if label not in result)
         if dropped:
+            if len(terms) == 1 and value.dtype.category < 2:
+                value = b.convert(value, dtypes.int64)
             value = _sum(b, value, dropped)
             labels = "".join(label for label in labels if label in result)
         value = b.permute(value, tuple(labels.index(label) for label in result))

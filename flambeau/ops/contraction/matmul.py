@@ -78,6 +78,16 @@ def folded_product(b: Any, left: Any, right: Any) -> Any:
     return b.reshape(b.product(tall, right), (*left.shape[:-1], right.shape[-1]))
 
 
+def widened(b: Any, *values: Any) -> tuple[Any, ...]:
+    """Floats of 16 bits as the float32 that products are summed in: what is added to a product is
+    rounded with it, once."""
+    narrow = [each.dtype.is_floating_point and each.dtype.itemsize < 4 for each in values]
+    return tuple(
+        b.convert(each, each.dtype.compute) if is_narrow else each
+        for each, is_narrow in zip(values, narrow, strict=True)
+    )
+
+
 @operator("mm")
 class MatrixProduct(Operator):
     """(n, k) @ (k, m) -> (n, m)."""

@@ -198,7 +198,7 @@ class Divide(Elementwise):
         if mode is None:
             return promotion.promote(INT_TO_FLOAT, operands)
         common, result = promotion.promote(DEFAULT, operands)
-        if common is dtypes.bool_:
+        if common is dtypes.bool_ or common.is_complex:
             raise not_implemented(f"div_{mode}_cpu", common)
         return common, result
 

@@ -11,13 +11,16 @@ from typing import Any
 from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
+from flambeau.base.layout import contiguous
 from flambeau.ops.define import (
+    AS_GIVEN,
     BOOL_RESULT,
     Elementwise,
     Inferred,
     Operand,
     Operator,
     Tensor,
+    c_type_name,
     not_implemented,
     operator,
 )
@@ -111,6 +114,8 @@ class BitwiseXor(Bitwise):
 @operator("bitwise_not")
 class BitwiseNot(Bitwise):
     """Bits flipped."""
+
+    out_refusal = AS_GIVEN
 
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.not_(input)
@@ -218,17 +223,18 @@ class MaskedFill(Operator):
             raise RuntimeError(
                 helped(
                     "masked_fill_ only supports boolean masks, but got mask with dtype "
-                    f"{mask.dtype.name}",
+                    f"{c_type_name(mask)}",
                     fix="mask.bool(), or compare first",
                 )
             )
         if hasattr(value, "shape") and value.shape:
             raise RuntimeError(
-                "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value.ndim} dimension(s)."
             )
         refuse_complex_value(input, value)
-        out = shapes.elementwise_layout((input, mask), input.dtype)
+        shape = shapes.broadcast_shapes(input.shape, mask.shape)
+        out = contiguous(shape, input.dtype, shapes.common_device((input, mask)))
         return Inferred((out,), {"common": input.dtype})
 
     def lower(self, b: Any, input: Any, mask: Any, value: Any, common: dtype) -> Any:

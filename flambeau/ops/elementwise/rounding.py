@@ -11,6 +11,7 @@ from typing import Any
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.ops.define import (
+    AS_GIVEN,
     Elementwise,
     OptionalNumber,
     Tensor,
@@ -21,6 +22,8 @@ from flambeau.ops.define import (
 
 class Step(Elementwise):
     """A function that is constant between jumps."""
+
+    out_refusal = AS_GIVEN
 
     def check(self, common: dtype) -> None:
         if common is dtypes.bool_:
@@ -90,6 +93,7 @@ class Round(Step):
 class Frac(Elementwise):
     """input - trunc(input)."""
 
+    out_refusal = AS_GIVEN
     floating_kernel = "frac_cpu"
 
     def formula(self, k: Any, input: Tensor) -> Any:

@@ -10,7 +10,14 @@ from typing import Any, ClassVar, Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
-from flambeau.ops.define import BOOL_RESULT, Elementwise, Tensor, not_implemented, operator
+from flambeau.ops.define import (
+    AS_GIVEN,
+    BOOL_RESULT,
+    Elementwise,
+    Tensor,
+    not_implemented,
+    operator,
+)
 
 NO_COMPLEX_SIGN: Final = (
     "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn "
@@ -27,6 +34,7 @@ def direction(tensor: Any) -> Any:
 class Negate(Elementwise):
     """-input."""
 
+    out_refusal = AS_GIVEN
     takes_complex = True
 
     def check(self, common: dtype) -> None:
@@ -47,8 +55,12 @@ class Negate(Elementwise):
 class Absolute(Elementwise):
     """|input|."""
 
+    out_refusal = AS_GIVEN
     takes_complex = True
     gives_real = True
+
+    def takes_out(self, result: dtype, given: dtype) -> bool:
+        return given is result or given.is_complex
 
     def check(self, common: dtype) -> None:
         if common is dtypes.bool_:
@@ -65,6 +77,7 @@ class Absolute(Elementwise):
 class Sign(Elementwise):
     """-1, 0 or 1; NaN gives 0, as torch's."""
 
+    out_refusal = AS_GIVEN
     complex_error: ClassVar[tuple[type[Exception], str] | None] = (
         NotImplementedError, NO_COMPLEX_SIGN,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any, Final
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
-from flambeau.ops.define import Bound, Inferred, operator
+from flambeau.ops.define import Bound, Inferred, not_implemented, operator
 from flambeau.ops.indexing.gathers import out_of_bounds
 from flambeau.ops.indexing.scatters import Scattering
 
@@ -42,6 +42,8 @@ class ScatterFold(Scattering):
     def infer(
         self, input: Layout, dim: int, index: Layout, src: Layout, reduce: str, include_self: bool
     ) -> Inferred:
+        if input.dtype.is_complex:
+            raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", input.dtype)
         found = self.checked(input, dim, index, src)
         return Inferred(
             found.outputs,

@@ -11,8 +11,8 @@ from typing import Any
 
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
-from flambeau.base.layout import Layout, contiguous
-from flambeau.ops.define import Inferred, Number, Operator, operator
+from flambeau.base.layout import Layout, contiguous, layout
+from flambeau.ops.define import Inferred, Number, Operator, not_implemented, operator
 
 
 class Scan(Operator):
@@ -26,6 +26,8 @@ class Scan(Operator):
     def infer(self, input: Layout, dim: int, *, dtype: dtype | None = None) -> Inferred:
         at = shapes.wrap_dim(dim, input.ndim)
         result = dtype or (dtypes.int64 if input.dtype.category < 2 else input.dtype)
+        if result is dtypes.bool_:
+            raise not_implemented(f"{self.name}_out_cpu", result)
         out = contiguous(input.shape, result, input.device)
         return Inferred((out,), {"dim": at, "dtype": result})
 
@@ -100,12 +102,18 @@ class Sorting(Operator):
     returns = ("values", "indices")
 
     def outputs(self, input: Layout, dim: int, size: int | None = None) -> tuple[Layout, Layout]:
-        """Layouts of values and indices."""
+        """Layouts of values and indices; a sort keeps the order of dims in memory."""
         if input.dtype.is_complex:
             name = "Sort" if self.name == "sort" else self.name
             raise RuntimeError(f" {name} does not support complex dtypes on CPU")
+        if size is None:
+            strides = shapes.like_strides(input)
+            return (
+                layout(input.shape, strides, input.dtype, input.device),
+                layout(input.shape, strides, dtypes.int64, input.device),
+            )
         shape = list(input.shape)
-        if size is not None and shape:
+        if shape:
             shape[dim] = size
         return (
             contiguous(tuple(shape), input.dtype, input.device),

@@ -26,10 +26,15 @@ def reduce_extreme(b: Any, kind: str, value: Any, dim: Any, keepdim: bool) -> An
 
 
 def shared_gradient(
-    t: Any, grad: Any, input: Any, out: Any, dim: tuple[int, ...], keepdim: bool
-) -> Any:
-    """The gradient shared out evenly among all elements equal to the extreme."""
-    is_extreme = input == kept(out, dim, keepdim, input.shape)
+    t: Any, grad: Any, input: Any, out: Any, dim: tuple[int, ...], keepdim: bool,
+    with_nan: bool = False,
+) -> Any:  # fmt: skip
+    """The gradient shared out evenly among all elements equal to the extreme; `with_nan`: among
+    the NaNs where it is one."""
+    extreme = kept(out, dim, keepdim, input.shape)
+    is_extreme = input == extreme
+    if with_nan:
+        is_extreme = is_extreme | ((input != input) & (extreme != extreme))
     shares = kept(grad, dim, keepdim, input.shape) / is_extreme.sum(dim, True)
     return t.where(is_extreme, shares, 0)
 
@@ -90,6 +95,9 @@ class WholeExtreme(Extreme):
 
     def infer(self, input: Layout) -> Inferred:
         return super().infer(input)
+
+    def vjp(self, t: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
+        return shared_gradient(t, grad, input, out, dim, keepdim, with_nan=True)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real()), s(s.real(3, 4).t())]

@@ -1,20 +1,24 @@
 """Variance, standard deviation and logsumexp over dims.
 
 Keeps     two corrected passes: d = x - mean, var = (sum d^2 - (sum d)^2 / n) / (n - correction), in
-          float32 at least; exact to the last digits where |mean| dwarfs the spread.
+          float32 at least, squares in float64; exact to the last digits where |mean| dwarfs the
+          spread.
 Touches   ops.define, reduction.sums.
 Not here  normalisation layers (rows/normalization.py), which use `centred` too."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from flambeau.base import promotion, shapes
+from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import Inferred, Operator, operator
 from flambeau.ops.reduction.extremes import reduce_extreme
 from flambeau.ops.reduction.sums import kept, n_reduced, part_by_part
+
+# Squares of these may be larger or smaller than they hold.
+_WIDE: Final = {dtypes.float32: dtypes.float64, dtypes.complex64: dtypes.complex128}
 
 
 def centred(b: Any, input: Any, dim: Any) -> tuple[Any, Any, Any]:
@@ -94,7 +98,8 @@ class Moment(Operator):
 
     def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, correction: float) -> Any:
         away, rest, mean = centred(b, input, dim)
-        squares = squares_about_mean(b, away, rest, dim)
+        wide = _WIDE.get(away.dtype, away.dtype)
+        squares = squares_about_mean(b, b.convert(away, wide), b.convert(rest, wide), dim)
         freedom = max(n_reduced(input.shape, dim) - correction, 0)
         divisor = b.size_number(freedom, squares.dtype)
 
@@ -103,7 +108,8 @@ class Moment(Operator):
             variance = k.div(k.max(total, 0.0), n)
             return k.sqrt(variance) if self.root else variance
 
-        result = drop_dims(b, b.map(spread, squares, divisor), dim, keepdim)
+        result = b.map(spread, squares, divisor)
+        result = drop_dims(b, b.convert(result, away.dtype.to_real()), dim, keepdim)
         if not self.returns:
             return result
         exact = b.map(lambda k, m, r: k.add(m, r), mean, rest)

@@ -13,7 +13,7 @@ from typing import Any
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
-from flambeau.base.layout import Layout
+from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import Inferred, Reduction, operator
 
 
@@ -192,10 +192,15 @@ class Quantifier(Reduction):
 
     def infer(self, input: Layout, dim: Any = None, keepdim: bool = False) -> Inferred:
         wanted = dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool_
+        if dim == ():  # unlike a sum's, these mean no dims at all
+            out = contiguous(input.shape, wanted, input.device)
+            return Inferred((out,), {"dim": (), "keepdim": keepdim, "dtype": wanted})
         return super().infer(input, dim, keepdim, dtype=wanted)
 
     def lower(self, b: Any, input: Any, dim: Any, keepdim: bool, dtype: dtype) -> Any:
         truth = b.convert(input, dtypes.bool_)
+        if not dim and input.shape:
+            return b.convert(truth, dtype)
         return b.convert(b.reduce(self.kind, truth, dim, keepdim), dtype)
 
     def samples(self, s: Any) -> list[Any]:

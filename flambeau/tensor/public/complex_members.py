@@ -76,6 +76,15 @@ def adjoint(input: Tensor) -> Tensor:
     return conj(functions.transpose(input, -2, -1))
 
 
+def mH(self: Tensor) -> Tensor:
+    """Matrices transposed and conjugated; one number conjugated."""
+    if self._layout.ndim == 1:
+        raise RuntimeError(
+            "tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
+    return adjoint(self) if self._layout.ndim else conj(self)
+
+
 def H(self: Tensor) -> Tensor:
     """A matrix transposed and conjugated."""
     ndim = self._layout.ndim
@@ -84,7 +93,7 @@ def H(self: Tensor) -> Tensor:
             f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor."
             + (" For batches of matrices, consider using tensor.mH" if ndim > 2 else "")
         )
-    return conj(functions.t(self))
+    return conj(functions.t(self) if ndim else self)
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

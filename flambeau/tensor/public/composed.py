@@ -10,7 +10,6 @@ import itertools
 from typing import Any
 
 from flambeau.base import dtypes, shapes
-from flambeau.base.errors import helped
 from flambeau.gradients.autocast import in_float32
 from flambeau.tensor import creation, functions
 from flambeau.tensor.inplace import stored, takes_out
@@ -363,51 +362,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape[at] = along_indices
     other: Tensor = functions.gather(whole, at, functions.expand(indices, tuple(shape)))
     return other
-
-
-def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
-    """Each element repeated, one after the other; `output_size` is checked against the result."""
-    if repeats is None:
-        counts = input.tolist()
-        _check_total(sum(counts), output_size)
-        flat = [place for place, count in enumerate(counts) for _ in range(count)]
-        return creation.tensor(flat, dtype=dtypes.int64)
-    if dim is None:
-        input, dim = input.reshape(-1), 0
-    at = shapes.wrap_dim(dim, input._layout.ndim)
-    size = input._layout.shape[at]
-    if isinstance(repeats, int):
-        if repeats < 0:
-            raise RuntimeError("Repeats must be non-negative")
-        if output_size not in (None, size * repeats):
-            wrong = f"expected {size * repeats} but got {output_size}"
-            raise RuntimeError(f"repeat_interleave: Invalid output_size, {wrong}")
-        shape = input._layout.shape
-        apart = functions.unsqueeze(input, at + 1)
-        apart = functions.expand(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
-        made: Tensor = apart.reshape((*shape[:at], size * repeats, *shape[at + 1 :]))
-        return functions.clone(made) if made._storage is input._storage else made
-    counts = repeats.tolist()
-    counts = counts if isinstance(counts, list) else [counts]
-    if len(counts) == 1:
-        counts = counts * size
-    if len(counts) != size:
-        raise RuntimeError("repeats must have the same size as input along dim")
-    if any(each < 0 for each in counts):
-        raise RuntimeError("repeats can not be negative")
-    _check_total(sum(counts), output_size)
-    flat = [place for place, count in enumerate(counts) for _ in range(count)]
-    other: Tensor = functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))
-    return other
-
-
-def _check_total(total: int, output_size: int | None) -> None:
-    if output_size not in (None, total):
-        raise RuntimeError(
-            helped("allocated size does not match required size", expected=f"output_size={total}")
-        )
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from flambeau.base import dtypes, promotion
-from flambeau.ops.define import not_implemented
+from flambeau.ops.define import c_type_name, not_implemented
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import stored
@@ -74,12 +74,6 @@ def searchsorted(
         "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
         "dtype {given} and out_int32 flag is " + str(out_int32),
     )  # fmt: skip
-
-
-def _kind(tensor: Tensor) -> str:
-    from flambeau.ops.define import c_type_name
-
-    return c_type_name(tensor._layout)
 
 
 def bucketize(
@@ -162,20 +156,19 @@ def histogram(
     density: bool = False, out: Any = None,
 ) -> Any:  # fmt: skip
     """Counts, or sums of weights, in bins of given edges or of equal width."""
-    if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise not_implemented("histogramdd", input.dtype)
     edges = _edges(input, bins, range)
     if weight is not None:
         if weight.shape != input.shape:
             raise RuntimeError(
-                "torch.histogramdd(): if weight tensor is provided it should have the same shape "
+                "torch.histogramdd: if weight tensor is provided it should have the same shape "
                 "as the input tensor excluding its innermost dimension, but got input with shape "
                 f"{[input.numel(), 1]} and weight with shape {list(weight.shape)}"
             )
         if weight.dtype is not input.dtype:
             raise RuntimeError(
-                "torch.histogramdd(): if weight tensor is provided, input tensor and weight tensor "
-                f"should have the same dtype, but got input(Float), and weight({_kind(weight)})"
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+                f"should have the same dtype, but got input({c_type_name(input._layout)}), and "
+                f"weight({c_type_name(weight._layout)})"
             )
     values = input.detach().reshape(-1)
     n_bins = edges.shape[0] - 1
@@ -196,24 +189,28 @@ def _edges(input: Tensor, bins: Any, limits: Any) -> Tensor:
     if isinstance(bins, Tensor):
         if bins.ndim != 1 or bins.numel() == 0:
             raise RuntimeError(
-                "torch.histogramdd(): bins tensor should have one dimension, but got "
+                "torch.histogramdd: bins tensor should have one dimension, but got "
                 f"{bins.ndim} dimensions in the bins tensor for dimension 0"
             )
         if bins.dtype is not input.dtype:
             raise RuntimeError(
-                "torch.histogramdd(): input tensor and bins tensors should have the same dtype, "
-                f"but got input with dtype {_kind(input)} and bins for dimension 0 with dtype "
-                f"{_kind(bins)}"
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, "
+                f"but got input with dtype {c_type_name(input._layout)} and bins for dimension 0 "
+                f"with dtype {c_type_name(bins._layout)}"
             )
+        if input.dtype not in (dtypes.float32, dtypes.float64):
+            raise not_implemented("histogram_cpu", input.dtype)
         return t.clone(bins.detach())  # type: ignore[no-any-return]
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = (0.0, 1.0) if limits is None else (float(limits[0]), float(limits[1]))
     if limits is not None and high < low:
         raise RuntimeError(
-            "torch.histogramdd(): min should not exceed max, but got min "
+            "torch.histogramdd: min should not exceed max, but got min "
             f"{low:g} max {high:g} for dimension 0"
         )
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("histogramdd", input.dtype)
     if limits is not None or input.numel():
         low, high = _range(input, low, high, limits is not None, "torch.histogramdd: dimension 0's")
     if low == high:

@@ -1,4 +1,4 @@
-"""unique and unique_consecutive.
+"""unique and unique_consecutive, and what undoes them: repeat_interleave.
 
 Keeps     elements are sorted and compared natively; along a dim, slices are compared as Python
           tuples.
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import dtypes, shapes
+from flambeau.base.errors import helped
 from flambeau.ops.define import not_implemented
 from flambeau.tensor import creation, functions
 from flambeau.tensor.indexing import keys as index_keys
@@ -94,3 +95,71 @@ def _slices(
         found, creation.tensor(kinds, dtype=dtypes.int64),
         creation.tensor(counts, dtype=dtypes.int64), wants_inverse, wants_counts,
     )  # fmt: skip
+
+
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element repeated, one after the other; `output_size` is checked against the result."""
+    if repeats is None:
+        counts = _repeats(input)
+        if input._layout.ndim != 1:
+            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+        _check_total(sum(counts), output_size)
+        flat = [place for place, count in enumerate(counts) for _ in range(count)]
+        return creation.tensor(flat, dtype=input._layout.dtype)
+    if not isinstance(repeats, (int, Tensor)):
+        kind = type(repeats).__name__
+        raise TypeError(
+            f"repeat_interleave() received an invalid combination of arguments - got ({kind}), but "
+            "expected one of:\n * (Tensor repeats, int dim, *, int output_size)\n * (int repeats, "
+            "int dim, *, int output_size)"
+        )
+    if dim is None:
+        input, dim = input.reshape(-1), 0
+    at = shapes.wrap_dim(dim, input._layout.ndim)
+    if not input._layout.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    size = input._layout.shape[at]
+    if isinstance(repeats, int):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        if output_size not in (None, size * repeats):
+            wrong = f"expected {size * repeats} but got {output_size}"
+            raise RuntimeError(f"repeat_interleave: Invalid output_size, {wrong}")
+        shape = input._layout.shape
+        apart = functions.unsqueeze(input, at + 1)
+        apart = functions.expand(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
+        made: Tensor = apart.reshape((*shape[:at], size * repeats, *shape[at + 1 :]))
+        return functions.clone(made) if made._storage is input._storage else made
+    if repeats._layout.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    counts = _repeats(repeats)
+    if len(counts) == 1:
+        counts = counts * size
+    if len(counts) != size:
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{len(counts)} and input.size({at}) = {size}"
+        )
+    _check_total(sum(counts), output_size)
+    flat = [place for place, count in enumerate(counts) for _ in range(count)]
+    other: Tensor = functions.index_select(input, at, creation.tensor(flat, dtype=dtypes.int64))
+    return other
+
+
+def _repeats(given: Tensor) -> list[int]:
+    """How often each element is to be repeated."""
+    if given._layout.dtype not in (dtypes.int32, dtypes.int64):
+        raise not_implemented("repeat_interleave_cpu", given._layout.dtype)
+    counts: list[int] = given.reshape(-1).tolist()
+    if any(each < 0 for each in counts):
+        raise RuntimeError("repeats can not be negative")
+    return counts
+
+
+def _check_total(total: int, output_size: int | None) -> None:
+    if output_size not in (None, total):
+        raise RuntimeError(
+            helped("allocated size does not match required size", expected=f"output_size={total}")
+        )

@@ -109,7 +109,7 @@ def into(
     if out._layout.shape != shape:
         from flambeau.tensor import inplace
 
-        inplace.resize_for_out(out, shape)
+        inplace.resize_for_out(out, contiguous(shape, out._layout.dtype, out._layout.device))
     made = recorded(name, contiguous(shape, out._layout.dtype, out._layout.device), values)
     return out.copy_(made)
 
@@ -222,9 +222,10 @@ def _as_reals(values: tuple[Any, ...]) -> tuple[Any, ...]:
 # Like another tensor -------------------------------------------------------------------
 
 
-def _like(
+def like(
     input: Any, name: str, element: dtype | None, where: Any, memory_format: Any = None
 ) -> Layout:
+    """Layout of a *_like function's result: the input's order of dims unless told."""
     if not isinstance(input, Tensor):
         raise TypeError(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
@@ -248,7 +249,7 @@ def empty_like(
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Tensor of another one's shape and strides with undefined contents."""
-    given = _like(input, "empty_like", dtype, device, memory_format)
+    given = like(input, "empty_like", dtype, device, memory_format)
     return creation.empty_layout(given, requires_grad)
 
 
@@ -257,7 +258,7 @@ def zeros_like(
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Zeros of another tensor's shape, dtype and order of dims."""
-    given = _like(input, "zeros_like", dtype, device, memory_format)
+    given = like(input, "zeros_like", dtype, device, memory_format)
     return recorded("zeros", given, (), requires_grad)
 
 
@@ -266,7 +267,7 @@ def ones_like(
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Ones of another tensor's shape, dtype and order of dims."""
-    given = _like(input, "ones_like", dtype, device, memory_format)
+    given = like(input, "ones_like", dtype, device, memory_format)
     return recorded("ones", given, (), requires_grad)
 
 
@@ -276,35 +277,36 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """One number everywhere, in another tensor's shape, dtype and order of dims."""
-    given = _like(input, "full_like", dtype, device, memory_format)
+    given = like(input, "full_like", dtype, device, memory_format)
     value = number_rules.number(fill_value, "full_like", "fill_value", 2)
     return filled(given, value, requires_grad)
 
 
 def new_zeros(
-    self: Tensor, *size: Any, dtype: dtype | None = None, device: Any = None,
+    self: Tensor, *sizes: Any, size: Any = None, dtype: dtype | None = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Zeros in this tensor's dtype on its device."""
-    given = _new(self, size, "new_zeros", dtype, device)
+    given = _new(self, sizes, size, "new_zeros", dtype, device)
     return recorded("zeros", given, (), requires_grad)
 
 
 def new_ones(
-    self: Tensor, *size: Any, dtype: dtype | None = None, device: Any = None,
+    self: Tensor, *sizes: Any, size: Any = None, dtype: dtype | None = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Ones in this tensor's dtype on its device."""
-    given = _new(self, size, "new_ones", dtype, device)
+    given = _new(self, sizes, size, "new_ones", dtype, device)
     return recorded("ones", given, (), requires_grad)
 
 
 def new_empty(
-    self: Tensor, *size: Any, dtype: dtype | None = None, device: Any = None,
+    self: Tensor, *sizes: Any, size: Any = None, dtype: dtype | None = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Undefined contents in this tensor's dtype on its device."""
-    return creation.empty_layout(_new(self, size, "new_empty", dtype, device), requires_grad)
+    given = _new(self, sizes, size, "new_empty", dtype, device)
+    return creation.empty_layout(given, requires_grad)
 
 
 def new_full(
@@ -312,16 +314,31 @@ def new_full(
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """One number everywhere in this tensor's dtype on its device."""
-    given = _new(self, (tuple(size),), "new_full", dtype, device)
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            "new_full(): argument 'size' (position 1) must be tuple of ints, not "
+            f"{type(size).__name__}"
+        )
+    given = _new(self, (tuple(size),), None, "new_full", dtype, device)
     value = number_rules.number(fill_value, "new_full", "fill_value", 2)
     return filled(given, value, requires_grad)
 
 
-def _new(self: Tensor, size: Any, name: str, element: dtype | None, where: Any) -> Layout:
+def _new(
+    self: Tensor, sizes: Any, size: Any, name: str, element: dtype | None, where: Any
+) -> Layout:
     given = self._layout
+    if size is not None:
+        if not isinstance(size, (tuple, list)):
+            raise TypeError(
+                f"{name}(): argument 'size' must be tuple of ints, not {type(size).__name__}"
+            )
+        sizes = (size,)
+    elif not sizes:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     if where is None and given.device is META:
         where = META
-    return fresh(size, name, element or given.dtype, where)
+    return fresh(sizes, name, element or given.dtype, where)
 
 
 def new_tensor(

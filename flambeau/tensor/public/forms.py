@@ -14,6 +14,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.tensor import functions
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.inplace import stored
+from flambeau.tensor.parameters import in_own_words
 from flambeau.tensor.tensor import Tensor, result_tuple
 
 _EXTREME_FORMS = (
@@ -32,7 +33,7 @@ def refused(name: str, arguments: tuple[Any, ...], forms: str) -> TypeError:
 
 
 def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    given = dict(named)
+    given = in_own_words(named, ("input", "other", "dim", "keepdim"))
     rest = list(arguments)
     tensor = rest.pop(0) if rest else given.pop("input", None)
     if not isinstance(tensor, Tensor):
@@ -50,9 +51,7 @@ def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[s
     if rest or given:
         raise refused(name, (*arguments, *named.values()), _EXTREME_FORMS)
     found = getattr(functions, name + "_dim")(tensor, second.__index__(), bool(keepdim))
-    if out is not None:
-        found = stored(tuple(found), tuple(out))
-    return result_tuple(name, ("values", "indices"), tuple(found))
+    return stored(result_tuple(name, ("values", "indices"), tuple(found)), out)
 
 
 def max(*arguments: Any, **named: Any) -> Any:
@@ -138,9 +137,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 def _moment(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     # std(input, unbiased), std(input, dim, unbiased, keepdim), std(input, dim, *, correction).
-    given = dict(named)
-    if "axis" in given:
-        given["dim"] = given.pop("axis")
+    given = in_own_words(named, ("input", "dim", "keepdim"))
     found = getattr(functions, name)(*arguments, **given)
     is_plain = given.get("unbiased") is not False and arguments[1:2] != (False,)
     if is_plain and "correction" not in given and len(arguments) < 3:

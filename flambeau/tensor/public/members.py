@@ -21,6 +21,8 @@ from flambeau.engine import stream
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, saved
 from flambeau.tensor import conversion, creation, functions
+from flambeau.tensor.number_rules import is_number, number, wide_integer
+from flambeau.tensor.public import formats
 from flambeau.tensor.tensor import Tensor
 
 # In-place changes of shape ---------------------------------------------------------------
@@ -351,32 +353,46 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 # Python's operators with the tensor on the right -------------------------------------------
 
 
-def rfloordiv(self: Tensor, other: Any) -> Tensor:
+def rtruediv(self: Tensor, other: Any) -> Any:
+    """other / self."""
+    return functions.reciprocal(self) * other if is_number(other) else NotImplemented
+
+
+def rpow(self: Tensor, other: Any) -> Any:
+    """other ** self."""
+    return functions.pow(other, self) if is_number(other) else NotImplemented
+
+
+def rfloordiv(self: Tensor, other: Any) -> Any:
     """other // self."""
-    return functions.floor_divide(_number_tensor(self, other), self)  # type: ignore[no-any-return]
+    return _reversed(functions.floor_divide, self, other)
 
 
-def rmod(self: Tensor, other: Any) -> Tensor:
+def rmod(self: Tensor, other: Any) -> Any:
     """other % self."""
-    return functions.remainder(_number_tensor(self, other), self)  # type: ignore[no-any-return]
+    return _reversed(functions.remainder, self, other)
 
 
-def rlshift(self: Tensor, other: Any) -> Tensor:
+def rlshift(self: Tensor, other: Any) -> Any:
     """other << self."""
-    made: Tensor = functions.bitwise_left_shift(_number_tensor(self, other), self)
-    return made
+    return _reversed(functions.bitwise_left_shift, self, other)
 
 
-def rrshift(self: Tensor, other: Any) -> Tensor:
+def rrshift(self: Tensor, other: Any) -> Any:
     """other >> self."""
-    made: Tensor = functions.bitwise_right_shift(_number_tensor(self, other), self)
-    return made
+    return _reversed(functions.bitwise_right_shift, self, other)
 
 
-def _number_tensor(self: Tensor, number: Any) -> Tensor:
-    if isinstance(number, Tensor):
-        return number
-    return creation.tensor(number, device=self._layout.device)
+def _reversed(function: Callable[..., Any], self: Tensor, other: Any) -> Any:
+    """The function of a number and a tensor; NotImplemented for what is neither."""
+    if isinstance(other, Tensor):
+        return function(other, self)
+    if not is_number(other):
+        return NotImplemented
+    held = number(other, "tensor", "other", 1)
+    if held.__class__ is int and not -(2**63) <= held < 2**63:
+        held = wide_integer(held, "tensor", (self._layout,), False)
+    return function(creation.tensor(held, device=self._layout.device), self)
 
 
 def rmatmul(self: Tensor, other: Any) -> Any:
@@ -419,3 +435,41 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             made.__dict__[key] = copy.deepcopy(value, memo)
     memo[id(self)] = made
     return made  # type: ignore[no-any-return]
+
+
+# Memory formats: the order of dims that elements lie in --------------------------------------
+
+_RANKS = {formats.channels_last: 4, formats.channels_last_3d: 5}
+
+
+def is_channels_last(tensor: Tensor, wanted: Any) -> bool:
+    """Whether the channels' dim is the innermost in memory."""
+    shape, strides = tensor._layout.shape, tensor._layout.strides
+    if len(shape) != _RANKS[wanted]:
+        return False
+    expected = 1
+    for dim in (1, *reversed(range(2, len(shape))), 0):
+        if shape[dim] != 1 and strides[dim] != expected:
+            return False
+        expected *= shape[dim]
+    return True
+
+
+def arranged(tensor: Tensor, wanted: Any, asking: str = "") -> Tensor:
+    """The tensor in a memory format; `asking` for torch's words where it may not be kept."""
+    if wanted is formats.preserve_format:
+        if asking and not tensor._layout.is_contiguous:
+            raise RuntimeError(f"preserve memory format is unsupported by the {asking} operator")
+        return tensor
+    if wanted is formats.contiguous_format:
+        is_there = tensor._layout.is_contiguous
+        return tensor if is_there else functions.contiguous_copy(tensor)
+    ndim = tensor._layout.ndim
+    if ndim != _RANKS[wanted]:
+        raise RuntimeError(f"required rank {_RANKS[wanted]} tensor to use {wanted.name} format")
+    if is_channels_last(tensor, wanted):
+        return tensor
+    inner = functions.permute(tensor, (0, *range(2, ndim), 1))
+    packed = functions.contiguous_copy(inner)
+    back = (0, ndim - 1, *range(1, ndim - 1))
+    return functions.permute(packed, back)  # type: ignore[no-any-return]

@@ -228,6 +228,9 @@ def allclose(
     """Whether all elements are close: |input - other| <= atol + rtol * |other|."""
     _tensor(input, "allclose")
     _tensor(other, "allclose", "other", 2)
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if bound < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {bound}")
     close = functions.isclose(
         input.detach(), other.detach(), rtol=rtol, atol=atol, equal_nan=equal_nan
     )

@@ -2,6 +2,7 @@
 
 import pytest
 
+import flambeau as torch
 from flambeau.base import dtypes
 from flambeau.base.layout import contiguous
 from flambeau.ops import REGISTRY
@@ -89,3 +90,17 @@ def test_a_linear_with_a_bias_compares_dtypes_before_shapes(shape):
         REGISTRY["linear"].infer(floats(*shape), weight, bias)
     with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
         REGISTRY["linear"].infer(floats(*shape), weight)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_what_is_added_to_a_product_is_rounded_with_it(dtype):
+    """Once, in the dtype of the operands; the product itself is summed in float32."""
+    torch.manual_seed(0)
+    left, right, added = (torch.randn(*s).to(dtype) for s in ((8, 16), (16, 8), (8, 8)))
+    once = (left.double() @ right.double() + added.double()).float().to(dtype)
+    for found in (
+        torch.addmm(added, left, right), torch.addbmm(added, left[None], right[None]),
+        torch.baddbmm(added[None], left[None], right[None])[0],
+        torch.stack([torch.addmv(added[:, n], left, right[:, n]) for n in range(8)], 1),
+    ):  # fmt: skip
+        assert torch.equal(found, once)

@@ -109,3 +109,23 @@ def test_embedding_backward() -> None:
     (torch.embedding(weight, _tensor(index)) * 2.0).sum().backward()
     ones = np.full((600, 700), 2, np.float32)
     assert np.array_equal(weight.grad.numpy(), _added(np.zeros_like(X), index.ravel(), ones))
+
+
+def test_complex_factors() -> None:
+    start = torch.full((3,), 2.0, dtype=torch.complex64, requires_grad=True)
+    places, factors = torch.tensor([0, 0]), torch.tensor([1j, 2j])
+    found = start.scatter(0, places, factors, reduce="multiply")
+    assert found.tolist() == [-4, 2, 2]
+    (grad,) = torch.autograd.grad(found.real.sum(), start)
+    assert grad.tolist() == [-2, 1, 1]
+    alone = start.detach().scatter_reduce(0, places, factors, "prod", include_self=False)
+    assert alone.tolist() == [-2, 2, 2]
+    with pytest.raises(NotImplementedError, match="reduce_amax"):
+        start.scatter_reduce(0, places, factors, "amax")
+
+
+def test_sums_of_truths_in_einsum() -> None:
+    truths = torch.tensor([[True, False], [True, True]])
+    assert torch.einsum("ij->i", truths).tolist() == [1, 2]
+    with pytest.raises(NotImplementedError, match="cumsum_out_cpu"):
+        truths.cumsum(0, dtype=torch.bool)

@@ -44,3 +44,19 @@ def test_nothing_has_no_extreme(call, kind, sentence):
     with pytest.raises(kind) as caught:
         call(torch.zeros(2, 0))
     assert str(caught.value).startswith(sentence)
+
+
+def test_the_gradient_of_nan_goes_to_nans():
+    """Shared out among them, as torch's max and min do."""
+    for name in ("max", "min"):
+        given = torch.tensor([1.0, math.nan, math.nan], requires_grad=True)
+        getattr(given, name)().backward()
+        assert given.grad.tolist() == [0.0, 0.5, 0.5]
+
+
+def test_no_dims_are_no_quantifier():
+    """all(dim=()) says of each element whether it is not 0; sums take the same as all dims."""
+    numbers = torch.tensor([[0, 2], [3, 0]])
+    expected = [[False, True], [True, False]]
+    assert numbers.all(dim=()).tolist() == numbers.any(dim=(), keepdim=True).tolist() == expected
+    assert numbers.sum(dim=()).item() == 5

@@ -1,5 +1,6 @@
 """Variance far from zero: two corrected passes keep what one pass loses."""
 
+import math
 import random
 from fractions import Fraction
 
@@ -57,3 +58,14 @@ def test_integers_are_refused():
 def test_the_divisor_is_said_in_one_way(call):
     with pytest.raises(TypeError, match=r"received an invalid combination of arguments - got"):
         call(torch.ones(3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.complex64])
+@pytest.mark.parametrize("scale", [1e30, 1e-30])
+def test_squares_beyond_float32(dtype, scale):
+    """The deviation of numbers whose squares float32 does not hold; their variance, as far as it
+    does."""
+    numbers = torch.tensor([1.0, 2.0, 4.0]).mul(scale).to(dtype)
+    expected = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64).std().item() * scale
+    assert numbers.std().item() == pytest.approx(expected, rel=1e-2)
+    assert numbers.var().item() == (math.inf if scale > 1 else 0.0)

@@ -28,8 +28,7 @@ def scatter(
     elif reduce == "add":
         found = functions.scatter_add(input, dim, index, _like_index(given, index, input))
     elif reduce == "multiply":
-        factors = _like_index(given, index, input)
-        found = functions.scatter_fold(input, dim, index, factors, "prod", True)
+        found = _multiplied(input, dim, index, _like_index(given, index, input))
     else:
         raise RuntimeError("reduce argument must be either add or multiply.")
     return stored(found, out)  # type: ignore[no-any-return]
@@ -58,6 +57,25 @@ def _like_index(given: Any, index: Tensor, input: Tensor) -> Tensor:
     return made
 
 
+def _multiplied(input: Tensor, dim: int, index: Tensor, factors: Tensor) -> Tensor:
+    """Products with factors at index: complex ones a step along the dim at a time, since they
+    are two numbers each, and each is half of both factors."""
+    made: Tensor
+    if not input._layout.dtype.is_complex:
+        made = functions.scatter_fold(input, dim, index, factors, "prod", True)
+        return made
+    if not input._layout.ndim:
+        return input * factors
+    made = input
+    for step in range(index._layout.shape[dim]):
+        at = functions.narrow(index, dim, step, 1)
+        factor = functions.narrow(factors, dim, step, 1)
+        for place, size in enumerate(at._layout.shape):
+            factor = functions.narrow(factor, place, 0, size)
+        made = functions.scatter(made, dim, at, functions.gather(made, dim, at) * factor)
+    return made
+
+
 # reduce= ---------------------------------------------------------------------------------
 
 
@@ -77,6 +95,9 @@ def scatter_reduce(
         found = functions.scatter_add(start, dim, index, src)
         if reduce == "mean":
             found = _over_counts(found, input, dim, index, include_self)
+    elif reduce == "prod" and input._layout.dtype.is_complex:
+        start = input if include_self else functions.scatter(input, dim, index, 1)
+        found = _multiplied(start, dim, index, src)
     elif reduce in ("prod", "amax", "amin"):
         found = functions.scatter_fold(input, dim, index, src, reduce, include_self)
     else:
