@@ -6,6 +6,7 @@ Not here  the maps (transforms.py, vector_transforms.py)."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ class ConstraintRegistry:
     ) -> Callable[..., Any]:
         """Tell what makes the map for a constraint's class; a decorator without `factory`."""
         if factory is None:
-            return lambda given: self.register(constraint, given)
+            return functools.partial(self.register, constraint)
         kind = constraint if isinstance(constraint, type) else type(constraint)
         if not issubclass(kind, constraints.Constraint):
             raise TypeError(
@@ -116,12 +117,13 @@ def _transform_simplex(constraint: Any) -> Any:
     return vector_transforms.SoftmaxTransform()
 
 
-@_both(constraints.lower_cholesky)
+@transform_to.register(constraints.lower_cholesky)
 def _lower_cholesky(constraint: Any) -> Any:
     return vector_transforms.LowerCholeskyTransform()
 
 
-@_both(constraints.positive_definite, constraints.positive_semidefinite)
+@transform_to.register(constraints.positive_definite)
+@transform_to.register(constraints.positive_semidefinite)
 def _positive_definite(constraint: Any) -> Any:
     return vector_transforms.PositiveDefiniteTransform()
 

@@ -139,7 +139,7 @@ class Categorical(Distribution):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         name, given = given_one(probs, logits)
-        if given.ndim < 1:
+        if given.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
         self._is_by_probs = name == "probs"
         if self._is_by_probs:

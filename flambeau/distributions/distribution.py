@@ -123,7 +123,7 @@ class Distribution:
     def sample_n(self, n: int) -> Tensor:
         """n draws."""
         warnings.warn(
-            "sample_n(n) will be deprecated. Use .sample((n,)) instead.",
+            "`sample_n(n)` will be deprecated. Use `sample((n,))` instead.",
             FutureWarning,
             stacklevel=2,
         )

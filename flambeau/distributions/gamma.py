@@ -15,7 +15,7 @@ from flambeau.distributions.element_transforms import PowerTransform
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.utils import broadcast_all
 from flambeau.random import sampled_tensors, tensors
-from flambeau.tensor import Tensor
+from flambeau.tensor import Tensor, creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.public import queries
 
@@ -64,7 +64,7 @@ class Gamma(ExponentialFamily):
         return value
 
     def log_prob(self, value: Any) -> Tensor:
-        value = t.zeros_like(self.rate) + value if not isinstance(value, Tensor) else value
+        value = creation.as_tensor(value, dtype=self.rate.dtype)
         if self._validate_args:
             self._validate_sample(value)
         shape, rate = self.concentration, self.rate
@@ -170,7 +170,7 @@ class Dirichlet(ExponentialFamily):
     has_rsample = True
 
     def __init__(self, concentration: Tensor, validate_args: Any = None) -> None:
-        if concentration.ndim < 1:
+        if concentration.dim() < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration
         shape = concentration.shape

@@ -2,7 +2,7 @@
 
 Keeps     the most specific registered pair of classes is used, as torch chooses it.
 Touches   the distributions.
-Not here  the distributions themselves."""
+Not here  pairs of different families (cross_kl.py), the distributions themselves."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 from flambeau.distributions.continuous import Cauchy, Gumbel, Laplace, Uniform
 from flambeau.distributions.continuous_bernoulli import ContinuousBernoulli
 from flambeau.distributions.counts import Binomial, Geometric, Poisson
+from flambeau.distributions.cross_kl import register_crossed
 from flambeau.distributions.discrete import Bernoulli, Categorical, OneHotCategorical
 from flambeau.distributions.distribution import Distribution, ExponentialFamily
 from flambeau.distributions.gamma import Beta, Dirichlet, Exponential, Gamma
@@ -30,7 +31,7 @@ from flambeau.tensor import functions as t
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
+_KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 _FOUND: dict[tuple[type, type], Any] = {}
 
 
@@ -42,7 +43,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
         raise TypeError(f"Expected type_q to be a Distribution subclass but got {type_q}")
 
     def register(function: Any) -> Any:
-        _REGISTRY[type_p, type_q] = function
+        _KL_REGISTRY[type_p, type_q] = function
         _FOUND.clear()
         return function
 
@@ -73,14 +74,14 @@ class _Match:
 def _dispatch(type_p: type, type_q: type) -> Any:
     pairs = [
         (sup_p, sup_q)
-        for sup_p, sup_q in _REGISTRY
+        for sup_p, sup_q in _KL_REGISTRY
         if issubclass(type_p, sup_p) and issubclass(type_q, sup_q)
     ]
     if not pairs:
         return NotImplemented
     left_p, left_q = min(_Match(*pair) for pair in pairs).types
     right_q, right_p = min(_Match(*reversed(pair)) for pair in pairs).types
-    left, right = _REGISTRY[left_p, left_q], _REGISTRY[right_p, right_q]
+    left, right = _KL_REGISTRY[left_p, left_q], _KL_REGISTRY[right_p, right_q]
     if left is not right:
         warnings.warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
@@ -315,22 +316,6 @@ def _independent(p: Any, q: Any) -> Tensor:
     return sum_rightmost(found, p.reinterpreted_batch_ndims)
 
 
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Any, q: Any) -> Tensor:
-    width = p.high - p.low
-    one = (math.sqrt(math.pi * 2) * q.scale / width).log()
-    two = (width / q.scale).pow(2) / 24
-    return one + two + 0.5 * (((p.high + p.low - 2 * q.loc) / (2 * q.scale)).pow(2))
-
-
-@register_kl(Exponential, Normal)
-def _exponential_normal(p: Any, q: Any) -> Tensor:
-    var = q.scale.pow(2)
-    inverse = p.rate.reciprocal()
-    one = 0.5 * t.log(p.rate.pow(2) * var * 2 * math.pi)
-    return one - 1 + (inverse.pow(2) - inverse * q.loc + 0.5 * q.loc.pow(2)) / var
-
-
 @register_kl(Normal, Laplace)
 def _normal_laplace(p: Any, q: Any) -> Tensor:
     apart = p.loc - q.loc
@@ -341,3 +326,6 @@ def _normal_laplace(p: Any, q: Any) -> Tensor:
     three = apart * t.erf(math.sqrt(0.5) * away)
     constant = 0.5 * math.log(0.5 * math.pi) + 0.5
     return -one + (two + three) / q.scale - constant
+
+
+register_crossed(register_kl)

@@ -36,7 +36,7 @@ class LowRankMultivariateNormal(Distribution):
     def __init__(
         self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: Any = None
     ) -> None:
-        if loc.ndim < 1:
+        if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         size = loc.shape[-1]
         if cov_factor.ndim < 2:

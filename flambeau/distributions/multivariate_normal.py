@@ -66,7 +66,7 @@ class MultivariateNormal(Distribution):
         self, loc: Tensor, covariance_matrix: Any = None, precision_matrix: Any = None,
         scale_tril: Any = None, validate_args: Any = None,
     ) -> None:  # fmt: skip
-        if loc.ndim < 1:
+        if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         given = {
             "scale_tril": scale_tril, "covariance_matrix": covariance_matrix,

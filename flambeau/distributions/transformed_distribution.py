@@ -13,7 +13,7 @@ from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.transforms import ComposeTransform, Transform
 from flambeau.distributions.utils import sum_rightmost
-from flambeau.tensor import Tensor
+from flambeau.tensor import Size, Tensor
 from flambeau.tensor import functions as t
 
 __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
@@ -240,7 +240,7 @@ class MixtureSameFamily(Distribution):
                     f"`mixture_distribution.batch_shape` ({mixture_batch}) is not compatible with "
                     f"`component_distribution.batch_shape`({component_batch})"
                 )
-        self._num_component = mixture_distribution._num_events
+        self._num_component = mixture_distribution.logits.shape[-1]
         if self._num_component != component_distribution.batch_shape[-1]:
             raise ValueError(
                 f"`mixture_distribution component` ({self._num_component}) does not equal "
@@ -250,6 +250,17 @@ class MixtureSameFamily(Distribution):
         event_shape = component_distribution.event_shape
         self._event_ndims = len(event_shape)
         super().__init__(component_batch, event_shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        names = ("_mixture_distribution", "_component_distribution")
+        made = self._get_checked_instance(MixtureSameFamily, _instance)
+        shape = Size(batch_shape)
+        for name, wide in zip(names, (shape, (*shape, self._num_component)), strict=True):
+            setattr(made, name, getattr(self, name).expand(wide))
+        made._num_component, made._event_ndims = self._num_component, self._event_ndims
+        Distribution.__init__(made, shape, self._event_shape, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
 
     @constraints.dependent_property
     def support(self) -> Any:

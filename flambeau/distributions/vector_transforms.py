@@ -71,7 +71,7 @@ class ReshapeTransform(Transform):
         cut = len(shape) - len(old)
         if tuple(shape[cut:]) != tuple(old):
             raise ValueError(f"Shape mismatch: expected {shape[cut:]} but got {old}")
-        return (*shape[:cut], *new)
+        return Size((*shape[:cut], *new))
 
     def forward_shape(self, shape: Any) -> Any:
         return self._reshaped(shape, self.in_shape, self.out_shape)
@@ -147,6 +147,7 @@ class LowerCholeskyTransform(WithoutParameters):
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
+    bijective = False
 
     def _call(self, x: Any) -> Any:
         return t.tril(x, -1) + _diagonal_matrix(t.diagonal(x, 0, -2, -1).exp())
@@ -165,6 +166,7 @@ class PositiveDefiniteTransform(WithoutParameters):
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
+    bijective = False
 
     def _call(self, x: Any) -> Any:
         factor = LowerCholeskyTransform()(x)

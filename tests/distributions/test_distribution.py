@@ -111,3 +111,22 @@ def test_low_rank_and_full_covariances_diverge_as_two_full_ones_do():
     assert torch.allclose(d.kl_divergence(other, low), d.kl_divergence(other, full), atol=1e-6)
     assert torch.allclose(low.scale_tril, full.scale_tril, atol=1e-6)
     assert torch.allclose(low.precision_matrix, full.precision_matrix, atol=1e-6)
+
+
+def test_mixtures_expand():
+    d = torch.distributions
+    weights = d.Categorical(torch.tensor([0.3, 0.7]))
+    made = d.MixtureSameFamily(weights, d.Normal(torch.tensor([0.0, 1.0]), 1.0)).expand((3,))
+    assert (made.batch_shape, made.sample((2,)).shape) == ((3,), (2, 3))
+    assert torch.allclose(made.mean, torch.tensor([0.7, 0.7, 0.7]))
+    assert repr(made).startswith(
+        "MixtureSameFamily(\n  Categorical(probs: torch.Size([3, 2]), logits"
+    )
+
+
+@pytest.mark.parametrize("constraint", ["lower_cholesky", "positive_definite"])
+def test_maps_that_are_not_one_to_one(constraint):
+    given = getattr(torch.distributions.constraints, constraint)
+    assert not torch.distributions.transform_to(given).bijective
+    with pytest.raises(NotImplementedError, match=r"Cannot transform .* constraints"):
+        torch.distributions.biject_to(given)
