@@ -162,7 +162,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype",
         "set_autocast_enabled",
     ),
-    "flambeau.base.errors": ("OutOfMemoryError",),
+    "flambeau.base.errors": ("OutOfMemoryError", "_assert"),
     "flambeau.nn.functional": (
         "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear",
         "channel_shuffle", "cosine_similarity", "dropout", "feature_alpha_dropout", "group_norm",
@@ -185,11 +185,12 @@ _METHODS = (
 )  # fmt: skip
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    "__config__", "accelerator", "amp", "autograd", "backends", "cli", "compiler", "cpu", "cuda",
-    "debug", "distributed", "distributions", "fft", "func", "functional", "fx", "hub", "io", "jit",
-    "linalg", "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler",
-    "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
-    "types", "utils", "version", "xpu",
+    "_C", "__config__", "_dynamo", "_utils", "_vmap_internals", "accelerator", "amp",
+    "autograd", "backends", "cli", "compiler", "cpu", "cuda", "debug", "distributed",
+    "distributions", "fft", "func", "functional", "fx", "hub", "io", "jit", "linalg", "mps",
+    "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random", "return_types",
+    "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils",
+    "version", "xpu",
 )  # fmt: skip
 _missing = _module_getattr(__name__)
 
@@ -206,6 +207,8 @@ def __getattr__(name: str) -> Any:
             if error.name != room:
                 raise
             return _missing(name)
+    elif name == "torch":  # torch.torch, which programs write by mistake
+        found = import_module("flambeau")
     elif name in _MODULES:
         try:
             found = import_module(f"flambeau.{name}")

@@ -6,6 +6,9 @@ Not here  any logic."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 from flambeau.base.missing import module_getattr
 from flambeau.io.reading import load
 from flambeau.io.safe_types import (
@@ -17,7 +20,11 @@ from flambeau.io.safe_types import (
 from flambeau.io.writing import save
 
 __all__ = [
-    "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
+    "MAP_LOCATION", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load",
+    "safe_globals", "save",
 ]  # fmt: skip
+
+# What map_location may be, by the name under which annotations import it.
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | str | dict[str, str] | None
 
 __getattr__ = module_getattr(__name__)

@@ -41,3 +41,12 @@ def present(value: _Value | None, what: str) -> _Value:
 
 class OutOfMemoryError(RuntimeError):
     """torch.OutOfMemoryError: memory that cannot be had; nothing was written."""
+
+
+def _assert(condition: object, message: object) -> None:
+    """torch._assert: `assert condition, message`, as a function.
+
+    >>> _assert(1 < 2, "order")
+    """
+    if not condition:
+        raise AssertionError(message)

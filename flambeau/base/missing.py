@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from opcode import opmap
-from types import FrameType
+from types import FrameType, ModuleType
+from typing import Any
 
 # Rooms whose names a program may look for in the wrong place: torch's own, nothing internal.
 _PUBLIC = (
@@ -33,7 +35,6 @@ _IMPORT_FROM = opmap["IMPORT_FROM"]
 _SETTINGS = "it sets up a compiler that has to be asked; here fusion is always on"
 # Whole modules of torch's: why there are none, and what does their work. By first name.
 _MODULES = {
-    "torch._dynamo": (_SETTINGS, "delete the line, or ask hasattr(torch, '_dynamo') before"),
     "torch._inductor": (_SETTINGS, "delete the line, or ask hasattr(torch, '_inductor') before"),
     "torch._C": ("it is torch's own C++", "the public name that it stands behind"),
     "torch.ao": ("there are no quantized dtypes", "the model as it is, or in bfloat16"),
@@ -191,6 +192,30 @@ def lazy_names(
         return found
 
     return __getattr__, lambda: list(names)
+
+
+_NAMESPACE: Any = vars(ModuleType)["__dict__"]
+
+
+class _LazyPackage(ModuleType):
+    """A package whose names are found when used, and all at once by who reads its `__dict__`."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        names: dict[str, Any] = _NAMESPACE.__get__(self)
+        for name in names["__dir__"]():
+            if name not in names:
+                with suppress(AttributeError):
+                    names[name] = getattr(self, name)
+        return names
+
+
+def full_when_listed(package: str) -> None:
+    """Let `vars(package)` and `package.__dict__[name]` find the names that were not used yet.
+
+    Call it in a package with a `__getattr__` and a `__dir__`. Its attributes are a little slower
+    to read thereafter."""
+    sys.modules[package].__class__ = _LazyPackage
 
 
 def missing_module(name: str, siblings: Iterable[str]) -> ModuleNotFoundError:

@@ -6,10 +6,13 @@ Not here  a CUDA device."""
 
 from __future__ import annotations
 
+import warnings
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from flambeau.base.errors import OutOfMemoryError as OutOfMemoryError
 from flambeau.base.missing import module_getattr
 
 _NOT_BUILT = "Torch not compiled with CUDA enabled"
@@ -70,7 +73,42 @@ def _not_compiled(*arguments: Any, **named: Any) -> Any:
 
 
 current_device = get_device_name = get_device_properties = get_device_capability = _not_compiled
-set_device = synchronize = current_stream = default_stream = init = _not_compiled
+synchronize = current_stream = default_stream = init = get_rng_state = initial_seed = _not_compiled
+mem_get_info = set_per_process_memory_fraction = _not_compiled
+
+_initialized = False
+default_generators: tuple[Any, ...] = ()
+
+
+def set_device(device: Any) -> None:
+    """Make a CUDA device current; without one, only a negative number passes."""
+    if not (isinstance(device, int) and device < 0):
+        _not_compiled()
+
+
+def get_rng_state_all() -> list[Any]:
+    """States of all CUDA generators: there are none."""
+    return []
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Continue a CUDA generator from a state: kept for when there is one, as in torch."""
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Continue all CUDA generators from their states: there are none."""
+    for state in new_states:
+        set_rng_state(state)
+
+
+def get_arch_list() -> list[str]:
+    """Architectures that kernels were built for: none."""
+    return []
+
+
+def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
+    """Counts of CUDA's allocator: none."""
+    return OrderedDict()
 
 
 def memory_allocated(device: Any = None) -> int:
@@ -81,8 +119,25 @@ def memory_allocated(device: Any = None) -> int:
 max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
 
 
+def memory_cached(device: Any = None) -> int:
+    """memory_reserved by its old name."""
+    message = "`torch.cuda.memory_cached` has been renamed to `torch.cuda.memory_reserved`"
+    warnings.warn(message, FutureWarning, stacklevel=2)
+    return memory_reserved(device)
+
+
+def max_memory_cached(device: Any = None) -> int:
+    """max_memory_reserved by its old name."""
+    message = "`torch.cuda.max_memory_cached` has been renamed to `torch.cuda.max_memory_reserved`"
+    warnings.warn(message, FutureWarning, stacklevel=2)
+    return max_memory_reserved(device)
+
+
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Forget the peak of CUDA memory: there is none."""
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 class Stream:
@@ -104,7 +159,13 @@ def device(device: Any) -> Iterator[None]:
     yield
 
 
-_missing = module_getattr(__name__, ("amp",))
+@contextmanager
+def stream(stream: Any) -> Iterator[None]:
+    """Makes a CUDA stream current; without CUDA there is only None, which changes nothing."""
+    yield
+
+
+_missing = module_getattr(__name__, ("amp", "FloatTensor", "LongTensor"))
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,6 @@ _FILES: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
-_MODULES = ("distributed_c10d",)
+_MODULES = ("distributed_c10d", "nn")
 
 __getattr__, __dir__ = lazy_names(__name__, _WHERE, _MODULES)

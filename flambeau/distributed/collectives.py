@@ -55,7 +55,7 @@ def _check_list(values: Any, name: str) -> None:
         )
 
 
-def _check_rank(rank: Any, what: str) -> None:
+def check_rank(rank: Any, what: str) -> None:
     default_group()
     if rank not in (None, 0):
         raise ValueError(f"Invalid {what} rank {rank}: the world has one process, of rank 0")
@@ -80,7 +80,7 @@ def reduce(
 ) -> Work | None:  # fmt: skip
     """The tensors of all ranks combined, into one of them."""
     _check(tensor, "tensor")
-    _check_rank(dst, "destination")
+    check_rank(dst, "destination")
     return _done(async_op)
 
 
@@ -90,7 +90,7 @@ def broadcast(
 ) -> Work | None:  # fmt: skip
     """One rank's tensor into all."""
     _check(tensor, "tensor")
-    _check_rank(src, "source")
+    check_rank(src, "source")
     return _done(async_op)
 
 
@@ -118,7 +118,7 @@ def gather(
 ) -> Work | None:  # fmt: skip
     """The tensors of all ranks, one after the other, in one of them."""
     _check(tensor, "tensor")
-    _check_rank(dst, "destination")
+    check_rank(dst, "destination")
     if gather_list is None:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     _copy_one(gather_list, tensor, "gather_list")
@@ -131,7 +131,7 @@ def scatter(
 ) -> Work | None:  # fmt: skip
     """One rank's list of tensors, one to each."""
     _check(tensor, "tensor")
-    _check_rank(src, "source")
+    check_rank(src, "source")
     if scatter_list is None:
         raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
     _check_list(scatter_list, "scatter_list")
@@ -203,7 +203,7 @@ def broadcast_object_list(
     group_src: int | None = None, weights_only: bool = True,
 ) -> None:  # fmt: skip
     """One rank's objects into all."""
-    _check_rank(src, "source")
+    check_rank(src, "source")
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
@@ -217,7 +217,7 @@ def gather_object(
     group_dst: int | None = None,
 ) -> None:  # fmt: skip
     """The objects of all ranks, in one of them."""
-    _check_rank(dst, "destination")
+    check_rank(dst, "destination")
     if object_gather_list is None:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     all_gather_object(object_gather_list, obj)
@@ -228,7 +228,7 @@ def scatter_object_list(
     src: int | None = None, group: Any = None, group_src: int | None = None,
 ) -> None:  # fmt: skip
     """One rank's objects, one to each."""
-    _check_rank(src, "source")
+    check_rank(src, "source")
     all_gather_object(scatter_object_output_list, scatter_object_input_list[0])
 
 

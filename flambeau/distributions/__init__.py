@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from flambeau.base.missing import missing_name
+from flambeau.base.missing import full_when_listed, missing_name
 
 _FILES: dict[str, tuple[str, ...]] = {
     "continuous": ("Cauchy", "Gumbel", "Laplace", "StudentT", "Uniform"),
@@ -27,6 +27,7 @@ _FILES: dict[str, tuple[str, ...]] = {
     "gamma": (
         "Beta", "Chi2", "Dirichlet", "Exponential", "FisherSnedecor", "Gamma", "InverseGamma",
     ),
+    "generalized_pareto": ("GeneralizedPareto",),
     "half": ("HalfCauchy", "HalfNormal"),
     "kl": ("kl_divergence", "register_kl"),
     "lowrank_multivariate_normal": ("LowRankMultivariateNormal",),
@@ -42,6 +43,7 @@ _FILES: dict[str, tuple[str, ...]] = {
     ),
     "transforms": ("ComposeTransform", "IndependentTransform", "Transform", "identity_transform"),
     "von_mises": ("VonMises",),
+    "wishart": ("Wishart",),
     "vector_transforms": (
         "CatTransform", "CorrCholeskyTransform", "LowerCholeskyTransform",
         "PositiveDefiniteTransform", "ReshapeTransform", "SoftmaxTransform", "StackTransform",
@@ -110,3 +112,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = sorted(_WHERE)
+
+
+full_when_listed(__name__)

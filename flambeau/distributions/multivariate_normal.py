@@ -50,6 +50,11 @@ def _factor_of_precision(precision: Tensor) -> Tensor:
     return linalg.solve_triangular(inverse, eye, upper=False)
 
 
+# By these names libraries import them.
+_batch_mv, _batch_mahalanobis = times_vector, squared_distance
+_precision_to_scale_tril = _factor_of_precision
+
+
 class MultivariateNormal(Distribution):
     """Normal variables of a mean and a covariance, a precision matrix or a lower factor."""
 

@@ -146,3 +146,11 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 def _lower_places(size: int, diag: int) -> list[int]:
     return [row * size + column for row in range(size) for column in range(size)
             if column <= row + diag]  # fmt: skip
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    """Normal draws, by the name and with the arguments by which libraries ask for them."""
+    return standard_normal(tuple(shape), functions.empty((), dtype=dtype, device=device))
+
+
+_sum_rightmost = sum_rightmost

@@ -7,22 +7,26 @@ Not here  compilation (engine, codegen); files of scripted modules, which are re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base.errors import helped
 from flambeau.base.missing import module_getattr
 from flambeau.nn.modules.module import Module
 
 __all__ = [
-    "Attribute", "Error", "Future", "ScriptModule", "annotate", "export", "fork", "freeze",
-    "ignore",
-    "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script",
-    "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
+    "Attribute", "Error", "Final", "Future", "ScriptModule", "TracerWarning", "annotate",
+    "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "isinstance", "load",
+    "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace",
+    "trace_module", "unused", "wait",
 ]  # fmt: skip
 
 
 class Error(RuntimeError):
     """What a scripted function raised."""
+
+
+class TracerWarning(Warning):
+    """What tracing may get wrong: nothing is traced, so it is never given."""
 
 
 class ScriptModule(Module):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from flambeau.base.missing import missing_name
+from flambeau.base.missing import full_when_listed, missing_name
 
 _SUBMODULES = ("attention", "functional", "init", "modules", "parallel", "parameter", "utils")
 _PARAMETERS = ("Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter")
@@ -40,3 +40,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     modules = import_module("flambeau.nn.modules")
     return sorted({*_SUBMODULES, *_PARAMETERS, "DataParallel", *modules.WHERE})
+
+
+full_when_listed(__name__)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from flambeau.base.missing import missing_name
+from flambeau.base.missing import full_when_listed, missing_name
 
 FILES: dict[str, tuple[str, ...]] = {
     "activations": (
@@ -87,3 +87,6 @@ def __dir__() -> list[str]:
     names = functions.public_names()
     operators = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
     return sorted({*_WHERE, *operators})
+
+
+full_when_listed(__name__)

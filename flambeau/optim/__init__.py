@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from flambeau.base.missing import missing_name
+from flambeau.base.missing import full_when_listed, missing_name
 
 _FILES = {
     "Adadelta": "adadelta", "Adafactor": "adafactor", "Adagrad": "adagrad", "Adam": "adam",
@@ -38,3 +38,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*_FILES, *_MODULES})
+
+
+full_when_listed(__name__)

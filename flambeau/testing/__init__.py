@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from flambeau.base.missing import lazy_names
 
-_WHERE = {"assert_close": "compare", "make_tensor": "make"}
+_WHERE = {"assert_allclose": "compare", "assert_close": "compare", "make_tensor": "make"}
 
 __getattr__, __dir__ = lazy_names(__name__, _WHERE)

@@ -7,6 +7,7 @@ Not here  allclose, which answers yes or no (tensor.public.queries)."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,11 @@ _TOLERANCES: Final = {
     dtypes.float16: (1e-3, 1e-5), dtypes.bfloat16: (1.6e-2, 1e-5),
     dtypes.float32: (1.3e-6, 1e-5), dtypes.float64: (1e-7, 1e-7),
     dtypes.complex64: (1.3e-6, 1e-5), dtypes.complex128: (1e-7, 1e-7),
+}  # fmt: skip
+
+
+_OLD_TOLERANCES = {
+    dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8),
 }  # fmt: skip
 
 
@@ -60,6 +66,31 @@ def assert_close(
         if callable(msg):
             found = msg(found)
         raise AssertionError(msg if isinstance(msg, str) else found)
+
+
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = True, msg: str = "",
+) -> None:  # fmt: skip
+    """assert_close with the tolerances and the blindness to dtypes of before torch 1.12."""
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a "
+        "future release. Please use `torch.testing.assert_close()` instead. You can find detailed "
+        "upgrade instructions in https://github.com/pytorch/pytorch/issues/61844.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    if not isinstance(actual, Tensor):
+        actual = creation.tensor(actual)
+    if not isinstance(expected, Tensor):
+        expected = creation.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        pairs = [_OLD_TOLERANCES.get(each.dtype, (0.0, 0.0)) for each in (actual, expected)]
+        rtol, atol = (max(each) for each in zip(*pairs, strict=True))
+    assert_close(
+        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False,
+        check_device=True, check_stride=False, msg=msg or None,
+    )  # fmt: skip
 
 
 def _at(place: tuple[Any, ...]) -> str:

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from flambeau import cuda
 from flambeau.amp.autocast_mode import autocast
 from flambeau.autograd.function import Function
 from flambeau.autograd.grad_mode import enable_grad, no_grad
@@ -25,7 +26,7 @@ from flambeau.tensor import Tensor
 
 __all__ = [
     "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential",
-    "detach_variable", "noop_context_fn",
+    "detach_variable", "get_device_states", "noop_context_fn", "set_device_states",
 ]  # fmt: skip
 
 
@@ -36,6 +37,22 @@ class CheckpointError(RuntimeError):
 def noop_context_fn() -> tuple[Any, Any]:
     """Contexts for both runs that do nothing."""
     return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """Devices of tensors that are not on the CPU, and their generators' states: there are none.
+
+    >>> import flambeau as torch
+    >>> get_device_states(torch.ones(2))
+    ([], [])
+    """
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Continue the generators of devices from their states: what get_device_states found."""
+    for _, state in zip(devices, states, strict=False):
+        cuda.set_rng_state(state)
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:

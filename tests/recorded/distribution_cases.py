@@ -65,6 +65,16 @@ CASES = {
         "t.tensor([0.0, 1.0, -3.0]), t.tensor([1.0, 0.1, 30.0])", "0.5, 2.0",
         "t.tensor(1.0), t.tensor(-1.0)",
     ],
+    "Wishart": [
+        "t.tensor(4.0), t.tensor([[2.0, 0.5], [0.5, 1.0]])",
+        "t.tensor([3.5, 6.0]), None, t.tensor([[2.0, 0.5], [0.5, 1.0]])",
+        "5.0, None, None, t.tensor([[[2.0, 0.0], [0.5, 1.0]], [[1.0, 0.0], [-0.5, 3.0]]])",
+        "t.tensor(1.0), t.eye(2)", "3.0", "t.tensor(3.0), t.ones(2)",
+    ],
+    "GeneralizedPareto": [
+        "t.tensor([0.0, 1.0, -3.0]), t.tensor([1.0, 0.5, 2.0]), t.tensor([0.3, 0.0, -0.5])",
+        "0.5, 2.0, 0.7", "t.tensor(1.0), t.tensor(-1.0), t.tensor(1.0)",
+    ],
     "RelaxedOneHotCategorical": ["t.tensor(0.7), t.tensor([0.5, 0.2, 0.3])"],
 }  # fmt: skip
 ATTRIBUTES = (
@@ -121,7 +131,9 @@ def answers(t, name, text):
         t.manual_seed(3)
         found[f"{method}{shape}"] = attempt(lambda m=method, s=shape: getattr(made, m)(s))
     t.manual_seed(5)
-    value = made.sample((4,))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = made.sample((4,))
     wide = (2, *made.batch_shape)
     found["entropy"] = attempt(made.entropy)
     found["log_prob"] = attempt(lambda: made.log_prob(value))

@@ -3,7 +3,7 @@
 import pytest
 
 import flambeau as torch
-from flambeau.testing import assert_close, make_tensor
+from flambeau.testing import assert_allclose, assert_close, make_tensor
 
 
 def test_what_is_close_passes():
@@ -57,3 +57,13 @@ def test_made_tensors():
     assert made.requires_grad
     assert not make_tensor((3, 4), dtype=torch.int64, noncontiguous=True).is_contiguous()
     assert bool(make_tensor((50,), dtype=torch.uint8, exclude_zero=True).all())
+
+
+def test_the_older_comparison_warns_and_is_blind_to_dtypes():
+    with pytest.warns(FutureWarning, match=r"`torch\.testing\.assert_allclose\(\)` is deprecated"):
+        assert_allclose([1.0, 2.0], torch.tensor([1, 2]))
+    with (
+        pytest.warns(FutureWarning, match="since 1.12"),
+        pytest.raises(AssertionError, match=r"up to 0\.0001 allowed"),
+    ):
+        assert_allclose(torch.ones(3), torch.ones(3) + 1e-3)

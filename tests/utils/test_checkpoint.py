@@ -68,3 +68,11 @@ def test_the_form_has_to_be_said():
         checkpoint(torch.exp, torch.ones(1, requires_grad=True))
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
         checkpoint(torch.exp, torch.ones(1), use_reentrant=True)
+
+
+def test_there_are_no_other_devices_to_put_back():
+    from flambeau.utils.checkpoint import get_device_states, set_device_states
+
+    devices, states = get_device_states(torch.ones(1), "no tensor")
+    assert (devices, states) == ([], [])
+    set_device_states(devices, states)

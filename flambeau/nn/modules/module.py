@@ -20,6 +20,7 @@ from flambeau.nn.modules.hooks import (
     register_module_forward_pre_hook,
 )
 from flambeau.nn.modules.naming import indented, type_name
+from flambeau.nn.modules.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
 from flambeau.nn.parameter import Buffer, Parameter
 from flambeau.tensor import Tensor
 
