@@ -55,14 +55,15 @@ def batch_norm(
     output, mean, var, *_ = t.batch_norm_train(input, weight, bias, eps)
     for running, new in ((running_mean, mean), (running_var, var)):
         if running is not None:
-            _average(running, new.detach(), momentum)
+            _average(running, new, momentum)
     return output
 
 
 def _average(running: Any, new: Any, momentum: float) -> None:
     """Move a running statistic towards a batch's."""
     with no_grad():
-        running.mul_(1 - momentum).add_(new, alpha=momentum)
+        # Not by `alpha`: writes of a tensor and a tensor are recorded by native code.
+        running.mul_(1 - momentum).add_(new.to(running.dtype) * momentum)
 
 
 def _per_channel(output: Any, weight: Any, bias: Any) -> Any:
