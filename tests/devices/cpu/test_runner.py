@@ -172,11 +172,12 @@ def _interrupting(seconds: float, action: object) -> object:
     return old
 
 
+@pytest.mark.parametrize("chunk_units", [1, 7])
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_an_interrupted_run_is_taken_up_where_it_was(n_threads: int) -> None:
+def test_an_interrupted_run_is_taken_up_where_it_was(n_threads: int, chunk_units: int) -> None:
     CONFIG.threads = n_threads
     data = Words(300)
-    step: Step = (slow_count(), 300, 1, [data.address, cycles(0.001 * n_threads)], [])
+    step: Step = (slow_count(), 300, chunk_units, [data.address, cycles(0.001 * n_threads)], [])
     words = program([step, step])
     state = runner.RunState()
 

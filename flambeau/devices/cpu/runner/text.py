@@ -19,6 +19,7 @@ from flambeau.devices.cpu.team.text import (
     CUT,
     DECLARATIONS,
     FIRST_UNIT,
+    FROM_ENDS,
     FUTEX,
     FUTEX_WAIT,
     FUTEX_WAKE,
@@ -38,8 +39,8 @@ from flambeau.devices.cpu.team.text import (
     field,
 )
 
-# Words of a run's state. First three and FINISHED zero: a run begins. The native call leaves the
-# first three zero when the program is done, so that a state serves again as it is.
+# Words of a run's state. First three, RESUME_TAIL and FINISHED zero: a run begins. The native call
+# leaves all but the last zero when the program is done, so that a state serves again as it is.
 RESUME_STEP: Final = 0
 RESUME_UNIT: Final = 1
 RESUME_POSITION: Final = 2  # word of the program where the resumed step begins; 0: a new run
@@ -55,7 +56,8 @@ THREADS_WANTED: Final = 11
 CALLER_SCRATCH: Final = 12
 FLUSH_DENORMALS: Final = 13
 FINISHED: Final = 14  # 1 once the program is done: further calls do nothing
-STATE_WORDS: Final = 15
+RESUME_TAIL: Final = 15  # units at the end of the resumed step that are done
+STATE_WORDS: Final = 16
 
 # Words of a program.
 HEADER_WORDS: Final = 4  # number of steps, most arguments of a step, scratch bytes, 0
@@ -304,10 +306,11 @@ define internal i64 @chunks(ptr %kernel, ptr %arguments, i64 %n_units, i64 %chun
                             i64 %first, ptr %state, i64 %deadline, i32 %mode) {{
 entry:
 {_word("scratch_word", "state", CALLER_SCRATCH)}{_word("wanted", "state", THREADS_WANTED)}
-{_word("team_word", "state", TEAM_ADDRESS)}
+{_word("team_word", "state", TEAM_ADDRESS)}{_word("tail", "state", RESUME_TAIL)}
   %scratch = inttoptr i64 %scratch_word to ptr
   %team = inttoptr i64 %team_word to ptr
-  %units_left = sub i64 %n_units, %first
+  %limit = sub i64 %n_units, %tail
+  %units_left = sub i64 %limit, %first
   %rounded_up = add i64 %units_left, %chunk_units
   %rounded = sub i64 %rounded_up, 1
   %n_chunks = udiv i64 %rounded, %chunk_units
@@ -333,9 +336,17 @@ needs_team:
   ret i64 -1
 
 alone:
-  %reached_alone = call i64 @alone(ptr %kernel, ptr %arguments, i64 %n_units, i64 %chunk_units,
+  %reached_alone = call i64 @alone(ptr %kernel, ptr %arguments, i64 %limit, i64 %chunk_units,
                                    i64 %first, ptr %scratch, i64 %deadline)
+  %stopped = icmp ult i64 %reached_alone, %limit
+  br i1 %stopped, label %partly, label %whole
+
+partly:
   ret i64 %reached_alone
+
+whole:
+  store i64 0, ptr %tail_at
+  ret i64 %n_units
 
 take:
   %swap = cmpxchg ptr %owner, i32 0, i32 1 seq_cst seq_cst
@@ -346,11 +357,15 @@ publish:
 {field("kernel_at", KERNEL)}{field("arguments_at", ARGUMENTS)}{field("n_units_at", N_UNITS)}
 {field("chunk_at", CHUNK_UNITS)}{field("first_at", FIRST_UNIT)}{field("n_chunks_at", N_CHUNKS)}
 {field("control_at", CONTROL)}{field("cpu_at", CALLER_CPU)}
+{field("from_ends_at", FROM_ENDS)}
+  %from_ends = icmp eq i64 %wanted, 2
+  %from_ends_word = zext i1 %from_ends to i64
+  store i64 %from_ends_word, ptr %from_ends_at
   %cpu = call i32 @sched_getcpu()
   store atomic i32 %cpu, ptr %cpu_at monotonic, align 4
   store ptr %kernel, ptr %kernel_at
   store ptr %arguments, ptr %arguments_at
-  store i64 %n_units, ptr %n_units_at
+  store i64 %limit, ptr %n_units_at
   store i64 %chunk_units, ptr %chunk_at
   store i64 %first, ptr %first_at
   store atomic i64 %n_chunks, ptr %n_chunks_at monotonic, align 8
@@ -372,11 +387,14 @@ wake:
   br label %chunk
 
 chunk:
-  %index = phi i64 [0, %publish], [0, %wake], [%index_next, %claim]
+  %ticket = phi i64 [0, %publish], [0, %wake], [%index_next, %claim]
+  %own = phi i64 [0, %publish], [0, %wake], [%own_next, %claim]
+  %own_next = add i64 %own, 1
+  %index = select i1 %from_ends, i64 %own, i64 %ticket
   %offset = mul i64 %index, %chunk_units
   %begin = add i64 %first, %offset
   %end_full = add i64 %begin, %chunk_units
-  %end = call i64 @llvm.umin.i64(i64 %end_full, i64 %n_units)
+  %end = call i64 @llvm.umin.i64(i64 %end_full, i64 %limit)
   call void %kernel(ptr %arguments, i64 %begin, i64 %end, ptr %scratch)
   %now = call i64 @llvm.readcyclecounter()
   %late = icmp ugt i64 %now, %deadline
@@ -389,7 +407,7 @@ claim:
   br i1 %more, label %chunk, label %close
 
 cut:
-  ; Nobody finds another chunk; all those before the number we read are done or held.
+  ; Nobody finds another chunk; as many as the number we read are done or held.
   %word_cut = atomicrmw add ptr %word, i64 {CUT} seq_cst
   %index_cut = and i64 %word_cut, {CHUNK_MASK}
   br label %close
@@ -436,10 +454,22 @@ closed:
   %mask = or i64 %mask_before, %took_part
   store i64 %mask, ptr %mask_before_at
   store atomic i32 0, ptr %owner release, align 4
-  %offset_end = mul i64 %index_end, %chunk_units
-  %reached_full = add i64 %first, %offset_end
   %past = icmp uge i64 %index_end, %n_chunks
-  %reached = select i1 %past, i64 %n_units, i64 %reached_full
+  br i1 %past, label %whole, label %cut_short
+
+cut_short:
+  ; The rest is one run of units: after our chunks, before the worker's.
+  %at_front = select i1 %from_ends, i64 %own_next, i64 %index_end
+  %offset_end = mul i64 %at_front, %chunk_units
+  %reached = add i64 %first, %offset_end
+  %at_back = sub i64 %index_end, %at_front
+  %back_chunk = sub i64 %n_chunks, %at_back
+  %back_offset = mul i64 %back_chunk, %chunk_units
+  %back_unit = add i64 %first, %back_offset
+  %back_done = sub i64 %n_units, %back_unit
+  %none_at_back = icmp eq i64 %at_back, 0
+  %tail_now = select i1 %none_at_back, i64 %tail, i64 %back_done
+  store i64 %tail_now, ptr %tail_at
   ret i64 %reached
 }}
 """

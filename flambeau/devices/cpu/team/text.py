@@ -15,6 +15,10 @@ compare-and-swap:
     bits 48..62  workers that hold a chunk
     bits 0..47   number of the next chunk; runs past the last one, by 2^40 when the job is cut
 
+Which chunk a number stands for: with two threads the caller takes its own from the front and the
+worker its own from the back, so that each finds in its caches what it left there, last time or in
+the step before; a number then only says that a chunk is left. With more threads it is the number's.
+
 The job's other fields are written while the word is closed and held by nobody, and read after
 joining. A worker looks at them before that only to guess whether joining is worth it.
 
@@ -40,6 +44,7 @@ FIRST_UNIT: Final = 224
 N_CHUNKS: Final = 232
 CONTROL: Final = 240  # i32: MXCSR of the job
 CALLER_CPU: Final = 244  # i32: where the caller ran when it published the job
+FROM_ENDS: Final = 248  # i64: 1 where chunks are taken from both ends
 USED: Final = 256  # i64: a bit for each worker that took a chunk
 OWNER: Final = 320  # i32: 1 while a caller has the team
 WAITING: Final = 384  # i32: 1 while the caller sleeps until the word's upper half changes
@@ -104,7 +109,7 @@ entry:
 {field("arguments_at", ARGUMENTS)}{field("n_units_at", N_UNITS)}{field("chunk_at", CHUNK_UNITS)}
 {field("first_at", FIRST_UNIT)}{field("control", CONTROL)}{field("used", USED)}
 {field("waiting", WAITING)}{field("upper", WORD + 4)}{field("caller_cpu_at", CALLER_CPU)}
-{field("allowed", ALLOWED)}
+{field("allowed", ALLOWED)}{field("from_ends_at", FROM_ENDS)}
   %elsewhere = alloca [{ALLOWED_BYTES // 8} x i64]
   %bit_number = and i64 %number64, 63
   %bit = shl i64 1, %bit_number
@@ -163,6 +168,8 @@ held:
   %n_units = load i64, ptr %n_units_at
   %chunk_units = load i64, ptr %chunk_at
   %first = load i64, ptr %first_at
+  %from_ends_word = load i64, ptr %from_ends_at
+  %from_ends = icmp ne i64 %from_ends_word, 0
   %n_chunks = load atomic i64, ptr %n_chunks_at monotonic, align 8
   %scratch = load ptr, ptr %record
   %valid = icmp ult i64 %next, %n_chunks
@@ -174,7 +181,11 @@ start:
   br label %chunk
 
 chunk:
-  %index = phi i64 [%next, %start], [%index_next, %chunk]
+  %ticket = phi i64 [%next, %start], [%index_next, %chunk]
+  %own = phi i64 [1, %start], [%own_next, %chunk]
+  %own_next = add i64 %own, 1
+  %from_back = sub i64 %n_chunks, %own
+  %index = select i1 %from_ends, i64 %from_back, i64 %ticket
   %offset = mul i64 %index, %chunk_units
   %begin = add i64 %first, %offset
   %end_full = add i64 %begin, %chunk_units
