@@ -20,7 +20,7 @@ _ONE_FUNCTION = "one LLVM function as it stands: its branches and phis are read 
 # "path:function" -> why it may be longer than a function should be
 LONG_FUNCTIONS: dict[str, str] = {
     "flambeau/devices/cpu/runner/text.py:_run_text": _ONE_FUNCTION,
-    "flambeau/devices/cpu/runner/text.py:_chunks_text": _ONE_FUNCTION,
+    "flambeau/devices/cpu/runner/chunks_text.py:chunks_text": _ONE_FUNCTION,
     "flambeau/devices/cpu/team/text.py:worker_text": _ONE_FUNCTION,
     "flambeau/devices/cpu/team/text.py:resize_text": _ONE_FUNCTION,
     "flambeau/tensor/closures.py:_two_operands": _ONE_CALL,

@@ -4,7 +4,7 @@ Keeps     the GIL is released while a program runs; about every 50 ms the call c
           interpreter handles its signals, and the run goes on where it was; several Python
           threads may run programs at once.
 Touches   team, jit, memory (scratch).
-Not here  building programs (engine/run.py), native text (text.py, team/text.py)."""
+Not here  building programs (engine/run.py), native text (text.py, chunks_text.py, team/text.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flambeau.base.counters import Counter, Counters
 from flambeau.devices.cpu import features, jit, memory, team
-from flambeau.devices.cpu.runner.text import (
+from flambeau.devices.cpu.runner.text import runner_text
+from flambeau.devices.cpu.runner.words import (
     CALLER_SCRATCH,
     FINISHED,
     KERNELS_LAUNCHED,
@@ -27,7 +28,6 @@ from flambeau.devices.cpu.runner.text import (
     STATE_WORDS,
     TEAM_ADDRESS,
     THREADS_USED,
-    runner_text,
 )
 from flambeau.devices.cpu.team.text import MAXIMUM_THREADS
 
@@ -136,7 +136,7 @@ def run(
     flush_denormals: bool = False,
     state: RunState | None = None,
 ) -> RunResult:
-    """Run a program to its end; its words are described in text.py.
+    """Run a program to its end; its words are described in words.py.
 
     With a `state`, the run goes on where the state says: at the start if it is new, nowhere if
     it is finished. It may be interrupted between slices by an exception from a signal handler,

@@ -4,7 +4,7 @@ Keeps     one team a process; its memory and the scratch ever given to it stay m
           native threads may look at them at any moment, interpreter exit included; a forked
           child forgets its parent's team and starts its own at the first large step.
 Touches   memory, jit, features.
-Not here  what workers do (text.py), how work is handed out (runner/text.py)."""
+Not here  what workers do (text.py), how work is handed out (runner/chunks_text.py)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ Keeps     a caller waits only for workers that hold a chunk; a worker that comes
           on the caller's CPU.
 Touches   nothing: text only. At run time pthread_create, sched_yield, sched_getcpu and the system
           calls futex and sched_setaffinity.
-Not here  handing out chunks from the caller's side (runner/text.py), the Python side
+Not here  handing out chunks from the caller's side (runner/chunks_text.py), the Python side
           (team/__init__.py).
 
 One 64-bit word holds the whole state of a job, so that joining and taking a chunk is one

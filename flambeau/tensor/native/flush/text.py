@@ -2,12 +2,12 @@
 
 Keeps     between the look at what is alive and the run nothing runs Python; a run that comes back
           early is left, whole, in the segment, where Python finds it and goes on.
-Touches   writer, parts_text; words of a run's state (devices/cpu/runner/text.py).
+Touches   writer, parts_text; words of a run's state (devices/cpu/runner/words.py).
 Not here  what is known of plans (known.py)."""
 
 from __future__ import annotations
 
-from flambeau.devices.cpu.runner.text import (
+from flambeau.devices.cpu.runner.words import (
     ADDRESSES,
     CALLER_SCRATCH,
     KERNELS_LAUNCHED,
