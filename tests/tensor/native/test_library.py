@@ -92,4 +92,4 @@ def test_the_key_of_a_text_covers_what_the_text_is_made_of():
                 module = ROOT / node.module.replace(".", "/")
                 inner = [module / f"{each.name}.py" for each in node.names]
                 pending += [each for each in (module.with_suffix(".py"), *inner) if each.exists()]
-    assert package / "devices/cpu/runner/text.py" in seen
+    assert package / "devices/cpu/runner/words.py" in seen
