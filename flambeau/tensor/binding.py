@@ -24,7 +24,13 @@ from flambeau.gradients import modes
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.define import REGISTRY, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
-from flambeau.tensor.number_rules import FILLS, check_numbers, wide_integer
+from flambeau.tensor.number_rules import (
+    FILLS,
+    check_numbers,
+    is_number,
+    plain_number,
+    wide_integer,
+)
 from flambeau.tensor.parameters import (
     ABSENT,
     INTS,
@@ -203,15 +209,8 @@ class Binding:
             return wide_integer(value, self.name, layouts, promote is INT_TO_FLOAT)
         if kind is float or kind is bool or kind is complex:
             return value
-        if kind is not str:
-            if isinstance(value, (int, float)):  # numpy's float64, IntEnum
-                return float(value) if isinstance(value, float) else int(value)
-            if isinstance(value, complex):  # numpy's complex128
-                return complex(value)
-            if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
-                return value.item()
-            if hasattr(value, "__index__"):
-                return value.__index__()
+        if is_number(value):
+            return plain_number(value)
         raise wrong_type(self, position, values)
 
     def _sequence(self, parameter: Parameter, position: int, value: Any) -> tuple[Tensor, ...]:

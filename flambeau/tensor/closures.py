@@ -17,6 +17,7 @@ from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.gradients import autocast
+from flambeau.tensor.arguments.python_data import is_array
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
 from flambeau.tensor.number_rules import is_number, may_overflow
@@ -123,6 +124,15 @@ def _extra(binding: Binding) -> tuple[Any, ...]:
     return tuple([p.default for p in binding.parameters[2:] if p.kind != "attribute"])
 
 
+def _equal_to_array(binding: Binding, input: Tensor, other: Any) -> Any:
+    """tensor == array: torch knows arrays in this comparison alone."""
+    if binding.name != "eq" or not is_array(other):
+        return NotImplemented
+    from flambeau.tensor import creation
+
+    return binding(input, creation.as_tensor(other))
+
+
 def _two_operands(
     binding: Binding, signatures: dict[Any, Signature], *, is_operator: bool
 ) -> Callable[[Any, Any], Any]:
@@ -130,6 +140,7 @@ def _two_operands(
     differentiable = binding.operator.differentiable
     specials = binding.parameters[1].specials
     extra = _extra(binding)
+    takes_numbers = binding.parameters[1].kind != "Tensor"
 
     def learn(input: Any, other: Any, key: Any) -> Signature | None:
         signature = _plain(binding, (input, other))
@@ -144,8 +155,11 @@ def _two_operands(
 
     def surprise(input: Any, other: Any, key: Any) -> Any:
         """The signature to record, or the result of the general path."""
-        if is_operator and not isinstance(other, Tensor) and not is_number(other):
-            return NotImplemented
+        if is_operator and not isinstance(other, Tensor):
+            if not takes_numbers:
+                return NotImplemented
+            if not is_number(other):
+                return _equal_to_array(binding, input, other)
         signature = learn(input, other, key)
         return binding(input, other) if signature is None else signature
 

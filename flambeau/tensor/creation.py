@@ -7,10 +7,6 @@ Not here  random tensors (random), memory shared with arrays (sharing.py)."""
 from __future__ import annotations
 
 import ctypes
-import functools
-import math
-import struct
-from array import array
 from typing import Any
 
 from flambeau.base import dtypes, promotion
@@ -24,6 +20,8 @@ from flambeau.engine.external import OutsideBlock
 from flambeau.engine.storage import Storage, new_storage
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members
+from flambeau.tensor.arguments import python_data
+from flambeau.tensor.arguments.python_data import is_array, packed
 from flambeau.tensor.binding import check_size
 from flambeau.tensor.tensor import Tensor, new_tensor
 
@@ -77,183 +75,6 @@ def from_bytes(raw: Any, shape: tuple[int, ...], element: dtype, where: Device =
     return made
 
 
-def packed(values: list[Any], element: dtype) -> bytes:
-    """Python numbers as packed bytes of a dtype, rounded or wrapped as torch does."""
-    count = len(values)
-    if element is dtypes.bool_:
-        return bytes([1 if value else 0 for value in values])
-    if element.category == 1:
-        try:
-            return (
-                array({1: "b", 2: "h", 4: "i", 8: "q"}[element.itemsize], values).tobytes()
-                if (element.is_signed)
-                else array("B", values).tobytes()
-            )
-        except (TypeError, OverflowError):
-            return _packed_integers(values, element)
-    if element.is_complex:
-        letter = "f" if element is dtypes.complex64 else "d"
-        parts = [part for value in values for part in (complex(value).real, complex(value).imag)]
-        return struct.pack(f"={2 * count}{letter}", *parts)
-    if element in dtypes.EIGHT_BITS:
-        from flambeau.codegen.float8 import code_of
-
-        return bytes([code_of(float(value), element) for value in values])
-    if element is dtypes.float64:
-        return array("d", values).tobytes()
-    if element is dtypes.float32:
-        return array("f", values).tobytes()
-    return _packed_halves(values, element)
-
-
-def _packed_integers(values: list[Any], element: dtype) -> bytes:
-    bits = element.n_bits
-    # Unsigned dtypes take negative numbers, which wrap.
-    low = -(1 << (bits - 1)) if element.is_signed else 1 - (1 << bits)
-    high = (1 << (bits - 1 if element.is_signed else bits)) - 1
-    made = bytearray()
-    for value in values:
-        is_finite = not isinstance(value, float) or math.isfinite(value)
-        number = int(value) if is_finite else high + 1
-        if isinstance(value, int) and not -(2**63) <= number < 2**63:
-            raise ValueError("Overflow when unpacking long long")
-        if not low <= number <= high or (value < 0 and number != value and not element.is_signed):
-            raise RuntimeError(
-                helped(
-                    f"value cannot be converted to type {element.name} without overflow",
-                    given=f"{value} for {element}",
-                )
-            )
-        made += (number & ((1 << bits) - 1)).to_bytes(element.itemsize, "little")
-    return bytes(made)
-
-
-def _packed_halves(values: list[Any], element: dtype) -> bytes:
-    made = bytearray()
-    for value in values:
-        single = struct.unpack("=f", array("f", [value]).tobytes())[0]
-        if element is dtypes.float16:
-            try:
-                made += struct.pack("=e", single)
-            except OverflowError:
-                made += struct.pack("=e", float("inf") if single > 0 else float("-inf"))
-            continue
-        (bits,) = struct.unpack("=I", struct.pack("=f", single))
-        if single != single:
-            made += struct.pack("=H", 0x7FC0 | (bits >> 16 & 0x8000))
-        else:
-            made += struct.pack("=H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF)
-    return bytes(made)
-
-
-def _shape_of(data: Any) -> tuple[int, ...]:
-    shape: list[int] = []
-    while isinstance(data, (list, tuple)) or _is_sequence(data):
-        shape.append(len(data))
-        if not len(data):
-            break
-        data = data[0]
-        if isinstance(data, Tensor):  # inside a sequence it is a number
-            break
-        if _is_array(data):
-            shape.extend(data.shape)
-            break
-    return tuple(shape)
-
-
-def _is_sequence(data: Any) -> bool:
-    return isinstance(data, range) or (
-        hasattr(data, "__getitem__")
-        and hasattr(data, "__len__")
-        and not isinstance(data, (str, bytes, dict, Tensor))
-        and getattr(data, "ndim", 1) > 0
-    )
-
-
-def _is_array(data: Any) -> bool:
-    return hasattr(data, "__array_interface__") and not isinstance(data, Tensor)
-
-
-def _flattened(
-    data: Any, shape: tuple[int, ...], dim: int, out: list[Any], kinds: set[Any]
-) -> None:
-    """Numbers in order, and of what type they were: the dtype of tensors and of NumPy's."""
-    if isinstance(data, Tensor):
-        from flambeau.tensor.conversion import only_element
-
-        out.append(only_element(data))
-        kinds.add(data._layout.dtype)
-        return
-    if _is_array(data):
-        from flambeau.tensor import sharing
-
-        values = data.tolist()
-        kinds.add(sharing.dtype_of_array(data))
-        if isinstance(values, list):
-            _flattened(values, shape, dim, out, set())
-        else:
-            out.append(values)
-        return
-    if dim == len(shape):
-        if isinstance(data, (list, tuple)):
-            _refuse_deeper(data, out)
-        out.append(data)
-        kinds.add(type(data))
-        return
-    if not (isinstance(data, (list, tuple)) or _is_sequence(data)):
-        raise TypeError("not a sequence")
-    if len(data) != shape[dim]:
-        raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
-    if dim + 1 == len(shape) and data and type(data[0]) in (int, float, bool):
-        types = set(map(type, data))
-        if types <= {bool, int, float}:
-            out.extend(data)
-            kinds |= types
-            return
-    for each in data:
-        _flattened(each, shape, dim + 1, out, kinds)
-
-
-def _refuse_deeper(data: Any, before: list[Any]) -> None:
-    """torch's errors for a sequence where numbers stood before it."""
-    kind = type(data).__name__
-    if not before or isinstance(before[0], (list, tuple)):
-        raise ValueError(f"too many dimensions '{kind}'")
-    if isinstance(before[0], float):
-        raise TypeError(f"must be real number, not {kind}")
-    raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
-
-
-def _dtype_of(kinds: set[Any], values: list[Any]) -> dtype:
-    given = [kind for kind in kinds if isinstance(kind, dtype)]
-    if given:  # of tensors and NumPy's numbers
-        kinds = kinds.difference(given)
-        given += [_dtype_of(kinds, values)] if kinds else []
-        return functools.reduce(promotion.promote_types, given)
-    if not kinds:
-        return promotion.default_dtype()
-    if kinds <= {bool}:
-        return dtypes.bool_
-    if kinds <= {bool, int}:
-        return dtypes.int64
-    if kinds <= {bool, int, float}:
-        return promotion.default_dtype()
-    if any(issubclass(kind, complex) for kind in kinds):
-        return promotion.default_dtype().to_complex()
-    for kind in kinds:
-        if not issubclass(kind, (int, float, complex)):
-            if kind in (list, tuple):
-                _refuse_deeper(next(each for each in values if type(each) is kind), values)
-            _refuse(kind)
-    return promotion.default_dtype()
-
-
-def _refuse(kind: type) -> None:
-    if issubclass(kind, str):
-        raise TypeError("new(): invalid data type 'str'")
-    raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
-
-
 def tensor(
     data: Any,
     *,
@@ -275,7 +96,7 @@ def tensor(
         dtype = dtypes.asked_for(dtype, "tensor")
     if isinstance(data, Tensor):
         made = _copied(data, dtype, where)
-    elif _is_array(data):
+    elif is_array(data):
         made = _from_array(data, dtype, where)
     else:
         made = _from_python(data, dtype, where)
@@ -306,33 +127,33 @@ def _from_array(data: Any, element: dtype | None, where: Device) -> Tensor:
 
     from flambeau.tensor import functions, sharing
 
-    packed_array = np.ascontiguousarray(data)
-    found = sharing.dtype_of_array(packed_array)
-    made = from_bytes(packed_array.tobytes(), tuple(data.shape), found, where)
+    array = np.asarray(data)
+    if element is not None and array.dtype.kind == "u" and array.dtype.itemsize > 1:
+        array = array.astype(np.int64 if element.category <= 1 else np.float64)
+    found = sharing.dtype_of_array(array)
+    if array.flags.c_contiguous or where is META or not array.size:
+        made = from_bytes(array.tobytes(), tuple(data.shape), found, where)
+    else:  # dims lie in memory as they did
+        array = np.array(array, order="K")
+        strides = tuple(stride // array.itemsize for stride in array.strides)
+        made = empty_layout(make_layout(tuple(data.shape), strides, found))
+        address = array.__array_interface__["data"][0]
+        ctypes.memmove(made._storage.block.address, address, array.nbytes)
     if element is not None and element is not found:
         made = functions.convert(made, element)
     return made
 
 
 def _from_python(data: Any, element: dtype | None, where: Device) -> Tensor:
-    kind = type(data)
-    if kind is float or kind is int or kind is bool:
-        values = [data]
-        shape: tuple[int, ...] = ()
-        kinds: set[Any] = {kind}
-    else:
-        shape = _shape_of(data)
-        values = []
-        kinds = set()
-        _flattened(data, shape, 0, values, kinds)
+    shape, values, kinds = python_data.read(data)
     if element is None:
-        element = _dtype_of(kinds, values)
+        element = python_data.dtype_of(kinds)
     try:
         raw = packed(values, element)
     except TypeError:
         for value in values:
             if not isinstance(value, (int, float, complex)) and not hasattr(value, "__index__"):
-                _refuse(type(value))
+                raise python_data.refusal(type(value)) from None
         raise
     return from_bytes(raw, shape, element, where)
 
@@ -344,7 +165,7 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tens
         if device is not None:
             return data.to(device, dtype=dtype or data._layout.dtype)
         return data if same else data.to(dtype)
-    if _is_array(data):
+    if is_array(data):
         from flambeau.tensor import sharing
 
         if not sharing.is_numpy_array(data):  # a NumPy number has no memory to share
@@ -362,11 +183,11 @@ def asarray(
     """A tensor of a tensor, array, buffer or numbers; shares memory unless `copy` forbids it."""
     from flambeau.tensor import sharing
 
-    shareable = isinstance(obj, Tensor) or _is_array(obj)
+    shareable = isinstance(obj, Tensor) or is_array(obj)
     if not shareable and isinstance(obj, (bytes, bytearray, memoryview)):
         obj = sharing.frombuffer(obj, dtype=dtype or promotion.default_dtype())
         shareable = True
-    if copy is False and _is_array(obj) and not sharing.is_numpy_array(obj):
+    if copy is False and is_array(obj) and not sharing.is_numpy_array(obj):
         raise RuntimeError(
             "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
         )

@@ -142,6 +142,8 @@ def check_castable(result: Layout, target: Layout, name: str = "") -> None:
 
 def check_writable(target: Layout) -> None:
     """Refuse targets several of whose elements are one place in memory."""
+    if not target.n_elements:
+        return
     for size, stride in zip(target.shape, target.strides, strict=True):
         if size > 1 and stride == 0:
             raise RuntimeError(OVERLAP_INTERNAL)

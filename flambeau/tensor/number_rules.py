@@ -14,6 +14,8 @@ from typing import Any, Final
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
+from flambeau.tensor.arguments.python_data import is_numpy_scalar
+from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.tensor import Tensor
 
 C_NAMES: Final = {
@@ -45,24 +47,27 @@ def number(value: Any, name: str, argument: str, position: int) -> Any:
     if isinstance(value, Tensor):
         if value._layout.shape == ():
             return value.item()
-    elif isinstance(value, (int, float, complex)):  # numpy's float64, IntEnum
-        kinds: tuple[Any, ...] = (bool, int, float, complex)
-        return next(kind for kind in kinds if isinstance(value, kind))(value)
-    elif hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        return value.item()
-    elif hasattr(value, "__index__"):
-        return value.__index__()
+    elif is_number(value):
+        return plain_number(value)
     raise TypeError(
         f"{name}(): argument '{argument}' (position {position}) must be Number, not "
-        f"{type(value).__name__}"
+        f"{named_type(value)}"
     )
 
 
 def is_number(value: Any) -> bool:
-    """Whether Python's operators take a value as a number: NumPy's count, its arrays do not."""
-    if isinstance(value, (int, float, complex)):
-        return True
-    return hasattr(value, "item") and getattr(value, "ndim", 1) == 0
+    """Whether torch takes it for a number: Python's and NumPy's, no array."""
+    return isinstance(value, (int, float, complex)) or is_numpy_scalar(value)
+
+
+def plain_number(value: Any) -> Any:
+    """A number as Python's: NumPy's integers as int, its bools and all others as float, as torch
+    reads them."""
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    for kind in kinds:
+        if isinstance(value, kind):
+            return kind(value)
+    return value.__index__() if hasattr(value, "__index__") else float(value)
 
 
 def integer(value: Any, name: str, argument: str, position: int) -> int:

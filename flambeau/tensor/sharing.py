@@ -17,6 +17,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.layout import contiguous, layout
 from flambeau.engine.external import External, OutsideBlock
 from flambeau.engine.storage import new_storage
+from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.tensor import Tensor, new_tensor
 
 _READ_ONLY = (
@@ -75,9 +76,7 @@ def from_numpy(array: Any) -> Tensor:
     [3.0, 0.0]
     """
     if not is_numpy_array(array):
-        kind = type(array)
-        prefix = "numpy." if kind.__module__ == "numpy" else ""
-        raise TypeError(f"expected np.ndarray (got {prefix}{kind.__name__})")
+        raise TypeError(f"expected np.ndarray (got {named_type(array)})")
     element = dtype_of_array(array)
     if not array.dtype.isnative:
         raise ValueError(

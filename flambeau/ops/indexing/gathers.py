@@ -35,6 +35,13 @@ def out_of_bounds(kind: type[Exception], dim: int, size: int) -> Any:
     )
 
 
+def refuse_empty(layout: Layout, dims: tuple[int, ...], indices: Any) -> None:
+    """torch's error for indices of dims that have no places."""
+    for dim in dims:
+        if not layout.shape[dim] and any(0 not in index.shape for index in indices):
+            raise IndexError("index is out of bounds for dimension with size 0")
+
+
 def zeros_like_layout(t: Any, layout: Layout, like: Any) -> Any:
     """Zeros of a layout's shape in the dtype of `like`."""
     return t.zeros(layout.shape, dtype=like.dtype, device=like.device)
@@ -247,6 +254,7 @@ class Index(Operator):
         for each in indices:
             if each.dtype not in (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8):
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        refuse_empty(input, chosen, indices)
         rest = [size for dim, size in enumerate(input.shape) if dim not in chosen]
         at = chosen[0] if are_adjacent(chosen) else 0
         shape = (*rest[:at], *index_shape(indices), *rest[at:])

@@ -32,6 +32,7 @@ from flambeau.ops.indexing.gathers import (
     index_shape,
     indexed_dims,
     out_of_bounds,
+    refuse_empty,
 )
 
 
@@ -361,16 +362,17 @@ class IndexPut(Operator):
         dims: Any = None,
     ) -> Inferred:
         chosen = indexed_dims(input.ndim, len(indices), dims)
-        if values.dtype is not input.dtype:
-            raise RuntimeError(
-                "Index put requires the source and destination dtypes match, got "
-                f"{type_name(input)} for the destination and {type_name(values)} for the source."
-            )
         shape = self.values_shape(input, indices, chosen)
+        refuse_empty(input, chosen, indices)
         if not _broadcasts(values.shape, shape):
             raise RuntimeError(
                 f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast "
                 f"to indexing result of shape {list(shape)}"
+            )
+        if values.dtype is not input.dtype:
+            raise RuntimeError(
+                "Index put requires the source and destination dtypes match, got "
+                f"{type_name(input)} for the destination and {type_name(values)} for the source."
             )
         return Inferred((same_layout(input),), {"dims": chosen, "accumulate": accumulate})
 

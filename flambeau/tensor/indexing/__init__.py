@@ -23,6 +23,8 @@ from flambeau.engine.view import UNPLACED
 from flambeau.engine.view import View as EngineView
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.tensor import functions, number_rules
+from flambeau.tensor.arguments.python_data import is_numpy_scalar
+from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.binding import binding, remember
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.tensor import Tensor, new_tensor
@@ -191,13 +193,17 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         found = _located(self._layout, key)
         if found is not None and _written_fast(self, found[0], found[1] + self._offset, value):
             return
-    target: Any = _view_to_write(self, key)
+    if not isinstance(value, Tensor):
+        value = number_of(value, self)  # looked at before the key is
+    if key is False:
+        return
+    target: Any = functions.unsqueeze(self, 0) if key is True else _view_to_write(self, key)
     if target is None:
         index_keys.put(self, key, value)
     elif isinstance(value, Tensor):
         copy_into(target, without_leading_ones(value, target._layout.ndim))
     else:
-        target.fill_(number_of(value, self))
+        target.fill_(value)
 
 
 def _located(layout: Layout, key: Any) -> tuple[Layout, int] | None:
@@ -264,7 +270,7 @@ def number_of(value: Any, target: Tensor) -> Any:
     """A value to assign as a number the target's dtype holds; torch's TypeError for others."""
     element = target._layout.dtype
     if isinstance(value, (int, float, complex)) or (
-        hasattr(value, "item") and getattr(value, "ndim", 1) == 0
+        is_numpy_scalar(value) and hasattr(value, "__index__")
     ):
         number = number_rules.number(value, "fill_", "value", 1)
         is_narrow = element.is_floating_point and element.compute is not element
@@ -272,13 +278,8 @@ def number_of(value: Any, target: Tensor) -> Any:
             return float(number)  # beyond them is infinity, or the largest there is
         return number_rules.held_number(number, element)
     raise TypeError(
-        f"can't assign a {_type_text(value)} to a torch.{SCALAR_TYPE_NAMES[element.name]}Tensor"
+        f"can't assign a {named_type(value)} to a torch.{SCALAR_TYPE_NAMES[element.name]}Tensor"
     )
-
-
-def _type_text(value: Any) -> str:
-    kind = type(value)
-    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 def _written_fast(self: Tensor, seen: Layout, offset: int, value: Any) -> bool:

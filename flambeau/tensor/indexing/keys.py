@@ -43,7 +43,9 @@ def _bound(value: Any) -> int | None:
 def step_of(key: slice) -> int:
     """The step; torch's error where it is not positive."""
     step: int = 1 if key.step is None else key.step
-    if step <= 0:
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
         raise ValueError("step must be greater than zero")
     return step
 
@@ -134,13 +136,23 @@ def items_of(key: Any) -> list[Any]:
     """The items of a key: a tuple's, or those of a list that holds more than numbers."""
     if key.__class__ is tuple:
         return list(key)
-    if isinstance(key, (tuple, list)) and len(key) < 32:
-        for each in key:
-            if each is None or each is Ellipsis or isinstance(each, (slice, Tensor, list, tuple)):
-                return list(key)
-            if hasattr(each, "__array_interface__") and each.ndim:
-                return list(key)
+    if isinstance(key, (tuple, list)) and len(key) < 32 and any(map(_is_item, key)):
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+            "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
+            "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
+            "error or a different result",
+            stacklevel=5,
+        )
+        return list(key)
     return [key]
+
+
+def _is_item(each: Any) -> bool:
+    """Whether what a list holds is an item of a key rather than a number."""
+    if each is None or each is Ellipsis or isinstance(each, (slice, Tensor, list, tuple)):
+        return True
+    return hasattr(each, "__array_interface__") and bool(each.ndim)
 
 
 def _item(item: Any) -> Any:
@@ -322,9 +334,9 @@ def gathered(self: Tensor, key: Any) -> Tensor:
 
 
 def put(self: Tensor, key: Any, value: Any) -> None:
-    """x[key] = value for keys with tensors, lists or bools."""
+    """x[key] = value, a tensor or a number of its dtype, for keys with tensors, lists or bools."""
     is_tensor = isinstance(value, Tensor)
-    source: Any = value if is_tensor else indexing.number_of(value, self)
+    source: Any = value
     is_mask = isinstance(key, Tensor) and key._layout.dtype is dtypes.bool_
     is_whole = is_mask and key._layout.shape == self._layout.shape != ()
     if is_whole and _masked(self, key, source):

@@ -12,6 +12,7 @@ from typing import Any
 from flambeau.base import dtypes, shapes
 from flambeau.gradients.autocast import in_float32
 from flambeau.tensor import creation, functions
+from flambeau.tensor.arguments import python_data
 from flambeau.tensor.inplace import stored, takes_out
 from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Tensor
@@ -323,7 +324,7 @@ def triu_indices(
 def _two_rows(places: list[tuple[int, int]], element: Any, where: Any) -> Tensor:
     element = element or dtypes.int64
     flat = [i for i, _ in places] + [j for _, j in places]
-    made = creation.from_bytes(creation.packed(flat, element), (2, len(places)), element)
+    made = creation.from_bytes(python_data.packed(flat, element), (2, len(places)), element)
     return made.to(creation.chosen_device(where))
 
 

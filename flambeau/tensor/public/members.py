@@ -21,7 +21,8 @@ from flambeau.engine import stream
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, saved
 from flambeau.tensor import conversion, creation, functions
-from flambeau.tensor.number_rules import is_number, number, wide_integer
+from flambeau.tensor.arguments import python_data
+from flambeau.tensor.number_rules import is_number
 from flambeau.tensor.public import formats
 from flambeau.tensor.tensor import Tensor
 
@@ -330,7 +331,7 @@ def _from_python(self: Tensor, values: list[Any], name: str) -> Tensor:
             "instead."
         )
     layout = self._layout
-    made = creation.from_bytes(creation.packed(values, layout.dtype), layout.shape, layout.dtype)
+    made = creation.from_bytes(python_data.packed(values, layout.dtype), layout.shape, layout.dtype)
     return self.copy_(made)
 
 
@@ -355,7 +356,10 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 def rtruediv(self: Tensor, other: Any) -> Any:
     """other / self."""
-    return functions.reciprocal(self) * other if is_number(other) else NotImplemented
+    try:
+        return functions.reciprocal(self) * other
+    except TypeError:
+        return NotImplemented
 
 
 def rpow(self: Tensor, other: Any) -> Any:
@@ -363,36 +367,21 @@ def rpow(self: Tensor, other: Any) -> Any:
     return functions.pow(other, self) if is_number(other) else NotImplemented
 
 
-def rfloordiv(self: Tensor, other: Any) -> Any:
-    """other // self."""
-    return _reversed(functions.floor_divide, self, other)
+def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
+    """An operator with a number on its left; Python's error for anything else."""
+
+    def function(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, Tensor) and not is_number(other):
+            return NotImplemented
+        return getattr(functions, name)(other, self)
+
+    return function
 
 
-def rmod(self: Tensor, other: Any) -> Any:
-    """other % self."""
-    return _reversed(functions.remainder, self, other)
-
-
-def rlshift(self: Tensor, other: Any) -> Any:
-    """other << self."""
-    return _reversed(functions.bitwise_left_shift, self, other)
-
-
-def rrshift(self: Tensor, other: Any) -> Any:
-    """other >> self."""
-    return _reversed(functions.bitwise_right_shift, self, other)
-
-
-def _reversed(function: Callable[..., Any], self: Tensor, other: Any) -> Any:
-    """The function of a number and a tensor; NotImplemented for what is neither."""
-    if isinstance(other, Tensor):
-        return function(other, self)
-    if not is_number(other):
-        return NotImplemented
-    held = number(other, "tensor", "other", 1)
-    if held.__class__ is int and not -(2**63) <= held < 2**63:
-        held = wide_integer(held, "tensor", (self._layout,), False)
-    return function(creation.tensor(held, device=self._layout.device), self)
+rfloordiv = _reflected("floor_divide")
+rmod = _reflected("remainder")
+rlshift = _reflected("bitwise_left_shift")
+rrshift = _reflected("bitwise_right_shift")
 
 
 def rmatmul(self: Tensor, other: Any) -> Any:
