@@ -25,6 +25,8 @@ FILES: Final = _table({
     "convolution.convolution": "convolution convolution_weight",
     "creation.constants": "zeros ones full eye",
     "creation.ranges": "arange linspace logspace",
+    "draws.dirichlet": "sample_dirichlet _dirichlet_grad",
+    "draws.gamma": "standard_gamma _standard_gamma_grad",
     "elementwise.activation": (
         "relu threshold threshold_backward relu6 hardtanh leaky_relu prelu_kernel hardsigmoid "
         "hardswish hardshrink softshrink tanhshrink softsign"
@@ -38,7 +40,6 @@ FILES: Final = _table({
     ),
     "elementwise.complex_parts": "conj_physical angle complex polar",
     "elementwise.copying": "convert clone contiguous_copy copy fill zero",
-    "elementwise.gamma_draws": "standard_gamma _standard_gamma_grad",
     "elementwise.logical": (
         "logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor "
         "bitwise_not bitwise_left_shift bitwise_right_shift where masked_fill"
@@ -193,22 +194,23 @@ ALIASES: Final = _table({
 # Operators without a function of their own.
 INTERNAL: Final = frozenset((
     "einsum linear convolution_weight zeros ones full eye arange linspace logspace "
-    "threshold_backward relu6 hardtanh leaky_relu prelu_kernel hardsigmoid hardswish "
-    "softshrink tanhshrink softsign convert contiguous_copy copy zero standard_gamma gelu "
-    "gelu_backward silu mish softplus logsigmoid elu glu trigamma scatter_fold index "
-    "embedding_backward one_hot repeat avg_pool2d avg_pool3d adaptive_avg_pool2d "
-    "adaptive_avg_pool3d mean_of_windows_backward mean_of_windows max_pool2d_with_indices "
-    "max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d "
-    "largest_of_windows_backward gru_steps gru_steps_backward lstm_steps "
-    "lstm_steps_backward max_dim min_dim value_selecting_backward vector_norm prod_dims "
-    "attention attention_backward batch_norm_train batch_norm_backward batch_norm_eval "
-    "nll_loss nll_loss_backward cross_entropy cross_entropy_backward mse_loss l1_loss "
-    "smooth_l1_loss huber_loss kl_div binary_cross_entropy dropout_mask layer_norm_rows "
-    "layer_norm_backward rms_norm_backward softmax_backward log_softmax_backward "
-    "special_i0e special_i1 special_i1e special_erfcx special_entr special_ndtr "
-    "special_log_ndtr special_ndtri special_xlog1py special_zeta sgd_update adam_update "
-    "rmsprop_update adagrad_update slice_backward select_backward diagonal_backward "
-    "as_strided_backward unfold_backward conj view expand alias slice unfold"
+    "sample_dirichlet standard_gamma threshold_backward relu6 hardtanh leaky_relu "
+    "prelu_kernel hardsigmoid hardswish softshrink tanhshrink softsign convert "
+    "contiguous_copy copy zero gelu gelu_backward silu mish softplus logsigmoid elu glu "
+    "trigamma scatter_fold index embedding_backward one_hot repeat avg_pool2d avg_pool3d "
+    "adaptive_avg_pool2d adaptive_avg_pool3d mean_of_windows_backward mean_of_windows "
+    "max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d "
+    "adaptive_max_pool3d largest_of_windows_backward gru_steps gru_steps_backward "
+    "lstm_steps lstm_steps_backward max_dim min_dim value_selecting_backward vector_norm "
+    "prod_dims attention attention_backward batch_norm_train batch_norm_backward "
+    "batch_norm_eval nll_loss nll_loss_backward cross_entropy cross_entropy_backward "
+    "mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy dropout_mask "
+    "layer_norm_rows layer_norm_backward rms_norm_backward softmax_backward "
+    "log_softmax_backward special_i0e special_i1 special_i1e special_erfcx special_entr "
+    "special_ndtr special_log_ndtr special_ndtri special_xlog1py special_zeta sgd_update "
+    "adam_update rmsprop_update adagrad_update slice_backward select_backward "
+    "diagonal_backward as_strided_backward unfold_backward conj view expand alias slice "
+    "unfold"
 ).split())  # fmt: skip
 # Operators with a form that writes their first operand: name_.
 INPLACE: Final = frozenset((
@@ -227,6 +229,8 @@ INPLACE: Final = frozenset((
 METHODS: Final[dict[str, tuple[str, ...]]] = {
     "outer": ("outer", "ger"),
     "convolution": (),
+    "_dirichlet_grad": (),
+    "_standard_gamma_grad": (),
     "threshold": (),
     "sub": ("sub", "subtract"),
     "mul": ("mul", "multiply"),
@@ -240,7 +244,6 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
     "copy": ("copy_",),
     "fill": ("fill_",),
     "zero": ("zero_",),
-    "_standard_gamma_grad": (),
     "where": (),
     "trunc": ("trunc", "fix"),
     "neg": ("neg", "negative"),

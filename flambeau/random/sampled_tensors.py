@@ -1,6 +1,7 @@
 """Draws whose parameters are tensors: poisson, binomial, gamma and Dirichlet variables.
 
-Keeps     parameters are read in logical order; gamma draws have the gradient torch gives them.
+Keeps     parameters are read in logical order; draws have the gradients torch gives
+          them.
 Touches   fills_sampled, tensor (creation, functions, conversion).
 Not here  draws with numbers as parameters (tensors.py)."""
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
 from flambeau.base.shapes import broadcast_shapes
 from flambeau.random import fills_sampled
@@ -66,11 +66,6 @@ def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tens
         fills_sampled.fill_dirichlet(generator, address, count // length, length, *rest)
 
     drawn = _from_values("_sample_dirichlet()", (input,), generator, fill)
-    if input.requires_grad:
-        raise NotImplementedError(
-            helped(
-                "the derivative for '_sample_dirichlet' is not implemented.",
-                fix="draw under no_grad(), or take shares of Gamma(concentration, 1).rsample()",
-            )
-        )
-    return drawn
+    if not input.requires_grad:
+        return drawn
+    return functions.sample_dirichlet(input, drawn)  # type: ignore[no-any-return]

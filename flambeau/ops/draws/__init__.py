@@ -1,0 +1,1 @@
+"""What follows a draw: gradients for the parameters it was drawn with."""
