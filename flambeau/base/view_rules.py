@@ -70,7 +70,9 @@ def expanded(input: Layout, shape: Sequence[int]) -> Layout:
     """torch.Tensor.expand: sizes of 1 repeated without a copy, new dims in front."""
     missing = len(shape) - input.ndim
     if missing < 0:
-        tensor_name = f"torch.{SCALAR_TYPE_NAMES[input.dtype.name]}Tensor"
+        kind = SCALAR_TYPE_NAMES[input.dtype.name]
+        is_old = kind in ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
+        tensor_name = f"torch.{kind}Tensor" if is_old else f"CPU{kind}Type"
         raise RuntimeError(
             f"expand({tensor_name}{{{list(input.shape)}}}, size={list(shape)}): the number of "
             f"sizes provided ({len(shape)}) must be greater or equal to the number of dimensions "

@@ -145,6 +145,7 @@ def _type(layout: Any, title: bool = False) -> str:
 
 
 NEEDS_FLOATING: Final = "only Tensors of floating point and complex dtype can require gradients"
+OF_NEW_TENSORS: Final = "O" + NEEDS_FLOATING[1:]  # of the argument requires_grad=True
 
 
 def set_requires_grad(tensor: Any, flag: bool, message: str = NEEDS_FLOATING) -> None:

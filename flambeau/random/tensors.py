@@ -59,7 +59,7 @@ def _fresh(
     if out is not None:
         return stored(made, out, None)  # type: ignore[no-any-return]
     if requires_grad:
-        members.set_requires_grad(made, True)
+        members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
     return made
 
 
@@ -196,13 +196,17 @@ def randperm(n: int, **named: Any) -> Tensor:
         fills.fill_permutation(generator, address, count)
 
     out = named.pop("out", None)
+    requires_grad = named.pop("requires_grad", False)
     made = _fresh((n,), "randperm", named, fill)
     if out is not None:
         creation.resize(out, contiguous((n,), out.dtype, out.device))
         out.copy_(made)
         return out  # type: ignore[no-any-return]
-    if element is not dtypes.int64:
-        return made.to(element)
+    if element is not dtypes.int64 or requires_grad:
+        made = made.to(element)
+        if requires_grad:
+            members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
+        return made
     index_bounds.know(made, 0, max(n - 1, 0))
     return made
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from flambeau.base.devices import META
 from flambeau.base.dtypes import EIGHT_BITS
-from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
 from flambeau.base.promotion import INT_TO_FLOAT, SCALARS
 from flambeau.engine import callsite, stream
@@ -42,6 +41,7 @@ from flambeau.tensor.parameters import (
     of_numbers,
     parameters_of,
     role_of,
+    wrong_call,
     wrong_type,
 )
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
@@ -127,38 +127,29 @@ class Binding:
             arguments, named = in_todays_order(self.name, arguments, named, self.n_positional)
         count = len(arguments)
         if count > self.n_positional:
-            raise TypeError(
-                f"{self.name}() takes {self.n_positional} positional argument"
-                f"{'s' if self.n_positional != 1 else ''} but {count} were given"
-            )
+            plural = "s" if self.n_positional != 1 else ""
+            takes = f"takes {self.n_positional} positional argument{plural} but {count} were given"
+            raise wrong_call(self, arguments, named, f"{self.name}() {takes}")
         values = list(arguments)
-        if named:
-            named = in_own_words(named, self.positions)
+        rest = in_own_words(named, self.positions) if named else named
         for parameter in self.parameters[count:]:
             default = parameter.default
-            values.append(named.pop(parameter.name, default) if named else default)
-        if named:
-            self._unknown(named)
+            values.append(rest.pop(parameter.name, default) if rest else default)
+        if rest:
+            raise wrong_call(self, arguments, named, self._unknown(next(iter(rest))))
         for parameter, value in zip(self.parameters, values, strict=True):
             if value is ABSENT:
-                raise TypeError(
-                    f'{self.name}() missing 1 required positional arguments: "{parameter.name}"'
-                )
+                words = f'missing 1 required positional arguments: "{parameter.name}"'
+                raise wrong_call(self, arguments, named, f"{self.name}() {words}")
         for place in self._ints:
             if values[place].__class__ is not int:
                 values[place] = as_int(self, place, values[place], place >= count)
         return values
 
-    def _unknown(self, named: dict[str, Any]) -> None:
-        name = next(iter(named))
+    def _unknown(self, name: str) -> str:
         if name in self.positions:
-            raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
-        raise TypeError(
-            helped(
-                f"{self.name}() got an unexpected keyword argument '{name}'",
-                expected=", ".join(p.name for p in self.parameters),
-            )
-        )
+            return f"{self.name}() got multiple values for argument '{name}'"
+        return f"{self.name}() got an unexpected keyword argument '{name}'"
 
     def taken_apart(self, values: list[Any]) -> Call:
         """Operands, run-time numbers and signature key of arranged values."""

@@ -63,7 +63,7 @@ def empty_layout(given: Layout, requires_grad: bool = False) -> Tensor:
     """Tensor of a layout with undefined contents."""
     made = new_tensor(empty_storage(given), given)
     if requires_grad:
-        members.set_requires_grad(made, True)
+        members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
     return made
 
 
@@ -101,7 +101,7 @@ def tensor(
     else:
         made = _from_python(data, dtype, where)
     if requires_grad:
-        members.set_requires_grad(made, True, "O" + members.NEEDS_FLOATING[1:])
+        members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
     return made
 
 

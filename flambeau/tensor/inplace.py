@@ -8,18 +8,18 @@ Not here  the closures of fresh results (closures.py), x[...] = y (indexing)."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from flambeau.base.devices import META
 from flambeau.base.errors import helped, present
-from flambeau.base.layout import Layout
-from flambeau.base.promotion import SCALAR_TYPE_NAMES, can_cast
+from flambeau.base.layout import Layout, contiguous
+from flambeau.base.promotion import SCALAR_TYPE_NAMES, SCALARS, can_cast, promote
 from flambeau.base.shapes import like_strides
 from flambeau.engine import callsite, external, stream
 from flambeau.engine.signature import Signature, number_formats
 from flambeau.gradients.recording import record as gradient_record
-from flambeau.ops.define import Operator, c_type_name, type_name
+from flambeau.ops.define import Elementwise, Inferred, Operator, c_type_name, type_name
 from flambeau.tensor.binding import Binding, Call, remember
 from flambeau.tensor.number_rules import FILLS, check_numbers
 from flambeau.tensor.tensor import Tensor, result_tuple
@@ -75,7 +75,7 @@ def operands_of(binding: Binding, call: Call) -> tuple[Any, ...]:
 
 
 def _inplace_signature(binding: Binding, call: Call, target: Layout) -> Signature:
-    outcome = binding.inferred(call.values)
+    outcome = _inferred(binding, call, (target,))
     (result,) = outcome.outputs
     if result.shape != target.shape:
         raise RuntimeError(
@@ -96,6 +96,25 @@ def _inplace_signature(binding: Binding, call: Call, target: Layout) -> Signatur
         binding.operator, layouts, parameters, outcome.attributes, (), (0,),
         number_formats([type(n) for n in call.numbers]),
     )  # fmt: skip
+
+
+def _inferred(binding: Binding, call: Call, targets: Sequence[Layout]) -> Inferred:
+    """What the operator's inference says; that a result does not go into its target is said before
+    that there is no kernel, as torch does."""
+    try:
+        return binding.inferred(call.values)
+    except NotImplementedError:
+        operator = binding.operator
+        if isinstance(operator, Elementwise) and len(targets) == 1:
+            operands = [
+                value._layout if isinstance(value, Tensor) else SCALARS[type(value)]
+                for parameter, value in zip(binding.parameters, call.values, strict=True)
+                if parameter.kind in ("Tensor", "Operand")
+            ]
+            _, result = promote(operator.promote, tuple(operands))
+            target = targets[0]
+            check_castable(contiguous(target.shape, result, target.device), target, binding.name)
+        raise
 
 
 def _dtype_given(binding: Binding, call: Call) -> Any:
@@ -219,7 +238,7 @@ def call_out(binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any]
             raise TypeError(
                 f"{binding.name}(): argument 'out' must be Tensor, not {type(each).__name__}"
             )
-    outcome = binding.inferred(call.values)
+    outcome = _inferred(binding, call, [each._layout for each in outs])
     if len(outs) != len(outcome.outputs):
         raise TypeError(
             f"{binding.name}(): expected {len(outcome.outputs)} tensors in 'out', got {len(outs)}"

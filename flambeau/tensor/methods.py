@@ -302,11 +302,7 @@ OPERATORS: dict[str, str] = {
     "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__lshift__":
     "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
 }  # fmt: skip
-UNARY: dict[str, str] = {
-    "__neg__": "neg",
-    "__abs__": "abs",
-    "__invert__": "bitwise_not",
-}
+UNARY: dict[str, str] = {"__neg__": "neg", "__abs__": "abs"}
 INPLACE: dict[str, str] = {
     "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div",
     "__ifloordiv__": "floor_divide", "__imod__": "remainder", "__ipow__": "pow",
@@ -458,6 +454,13 @@ PROPERTIES: dict[str, property] = {
 }  # fmt: skip
 
 
+def _fixed(name: str) -> Callable[[Tensor, Any], None]:
+    def refuse(self: Tensor, value: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+
+    return refuse
+
+
 def install() -> None:
     """Put the members on Tensor; run once, at import."""
     for operator in names.FILES:
@@ -491,4 +494,4 @@ def install() -> None:
     for name, function in PLAIN.items():
         setattr(Tensor, name, function)
     for name, made in PROPERTIES.items():
-        setattr(Tensor, name, made)
+        setattr(Tensor, name, made if made.fset else property(made.fget, _fixed(name)))

@@ -111,6 +111,35 @@ _ONE_OVERLOAD: Final = frozenset(("add", "div", "mul", "sub"))
 _OF_NUMBERS: Final = _ONE_OVERLOAD | {"floor_divide", "true_divide"}
 
 
+def wrong_call(
+    binding: Any, arguments: tuple[Any, ...], named: dict[str, Any], words: str
+) -> TypeError:
+    """torch's error for a call that no signature fits: where an operator has several, what all of
+    them were given; else `words`."""
+    operands = [each for each in binding.parameters if each.kind in ("Operand", "OptionalOperand")]
+    if not operands or binding.name in _ONE_OVERLOAD:
+        return TypeError(helped(words, expected=", ".join(p.name for p in binding.parameters)))
+    kinds = [_given(each) for each in arguments]
+    kinds += [f"{name}={_given(each)}" for name, each in named.items()]
+    return TypeError(
+        helped(
+            f"{binding.name}() received an invalid combination of arguments - got "
+            f"({', '.join(kinds)}), but expected one of:",
+            expected=", ".join(p.name for p in binding.parameters),
+        )
+    )
+
+
+def _given(value: Any) -> str:
+    return "Tensor" if isinstance(value, Tensor) else kind_name(value)
+
+
+def kind_name(value: Any) -> str:
+    """A value's type as torch's messages have it."""
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
 def of_numbers(binding: Any, values: list[Any]) -> list[Any]:
     """The values of a call without a tensor, where torch makes one of a number."""
     if binding.name not in _OF_NUMBERS:
@@ -130,9 +159,7 @@ def wrong_type(binding: Any, position: int, values: list[Any]) -> TypeError:
         count = len(values)
         while count > position + 1 and values[count - 1] is parameters[count - 1].default:
             count -= 1
-        given = ", ".join(
-            "Tensor" if hasattr(each, "_layout") else type(each).__name__ for each in values[:count]
-        )
+        given = ", ".join(map(_given, values[:count]))
         kinds = ", ".join(
             f"{'Tensor or Number' if each in operands else 'Tensor'} {each.name}"
             for each in parameters
@@ -146,9 +173,9 @@ def wrong_type(binding: Any, position: int, values: list[Any]) -> TypeError:
             )
         )
     wanted = "Number" if "Number" in parameter.kind else "Tensor"
+    where = "" if parameter.is_keyword else f" (position {position + 1})"
     return TypeError(
-        f"{name}(): argument '{parameter.name}' (position {position + 1}) must be {wanted}, not "
-        f"{type(value).__name__}"
+        f"{name}(): argument '{parameter.name}'{where} must be {wanted}, not {kind_name(value)}"
     )
 
 

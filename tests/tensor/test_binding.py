@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import flambeau as torch
@@ -112,3 +113,60 @@ def test_out_of_another_dtype_or_shape():
     found = torch.topk(ones, 2, out=(torch.empty(0), torch.empty(0, dtype=torch.int64)))
     assert type(found).__name__ == "topk_out"
     assert torch.all(ones, 0, out=torch.empty(0, dtype=torch.uint8)).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda a: torch.eq(a), "received an invalid combination of arguments - got (Tensor), "),
+        (lambda a: torch.eq(a, foo=1), "of arguments - got (Tensor, foo=int), but"),
+        (lambda a: torch.nextafter(a, np.float64(1)), "must be Tensor, not numpy.float64"),
+        (lambda a: torch.add(a, a, alpha=None), "argument 'alpha' must be Number, not NoneType"),
+        (lambda a: ~a, "~ (operator.invert) is only implemented on integer and Boolean"),
+        (lambda a: torch.meshgrid([1], indexing="ij"), "expected Tensor as element 0 in arg"),
+    ],
+)  # fmt: skip
+def test_calls_that_no_signature_fits(call, text):
+    with pytest.raises(TypeError, match=re.escape(text)):
+        call(torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("write", [
+    lambda a: a.bitwise_and_(2.5), lambda a: torch.remainder(a, 1.5j, out=a), lambda a: a.mul_(1j),
+])  # fmt: skip
+def test_that_a_result_does_not_fit_is_said_before_that_there_is_no_kernel(write):
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
+        write(torch.ones(2, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("name", ["is_leaf", "T", "dtype", "grad_fn"])
+def test_properties_that_are_not_written(name):
+    with pytest.raises(AttributeError, match=f"attribute '{name}' of .* objects is not writable"):
+        setattr(torch.ones(2), name, None)
+
+
+@pytest.mark.parametrize(
+    ("equation", "expected"),
+    [("ij->ji", (1, 3)), ("ij", (3, 1)), ("ji", (1, 3))],
+)
+def test_einsum_of_one_tensor_that_sums_nothing_is_a_view(equation, expected):
+    given = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    seen = torch.einsum(equation, given)
+    assert seen.stride() == expected
+    assert seen.data_ptr() == given.data_ptr()
+    square = torch.arange(9.0).reshape(3, 3)
+    assert torch.einsum("ii->i", square).stride() == (4,)
+
+
+@pytest.mark.parametrize(
+    ("equation", "text"),
+    [
+        ("ii", "subscript i is repeated for operand 0 but the sizes don't match, 3 != 2"),
+        ("1j", "invalid subscript given at index 0 in the equation string"),
+        ("ij..->ij", "found '.' for operand 0 that is not part of any ellipsis"),
+        ("...ijk", "the number of subscripts in the equation (3) is more than the number of dim"),
+    ],
+)
+def test_equations_that_einsum_refuses(equation, text):
+    with pytest.raises(RuntimeError, match=re.escape(text)):
+        torch.einsum(equation, torch.ones(2, 3))

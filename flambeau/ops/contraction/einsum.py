@@ -17,6 +17,19 @@ from flambeau.ops.contraction.matmul import check_dtypes
 from flambeau.ops.define import Operator, Tensors, operator
 
 
+def _check_letters(equation: str, term: str, position: int) -> None:
+    for label in term.replace("...", ""):
+        if label == ".":
+            raise RuntimeError(
+                f"einsum(): found '.' for operand {position} that is not part of any ellipsis"
+            )
+        if not label.isalpha():
+            raise RuntimeError(
+                "einsum(): invalid subscript given at index "
+                f"{equation.index(label)} in the equation string, subscripts must be in [a-zA-Z]"
+            )
+
+
 @lru_cache(maxsize=1024)
 def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """(labels of each operand, labels of the result); dims of "..." get capital Greek letters.
@@ -38,10 +51,18 @@ def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]
          if "..." in term], default=0,
     )  # fmt: skip
     hidden = "".join(chr(0x391 + place) for place in range(max(n_hidden, 0)))
+    for position, term in enumerate(terms):
+        _check_letters(equation, term, position)
     found = []
     for position, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
-        own = rank - len(term.replace("...", ""))
+        named = len(term.replace("...", ""))
+        own = rank - named
         labels = term.replace("...", hidden[len(hidden) - own :] if own > 0 else "")
+        if own < 0 and "..." in term:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) is more than the "
+                f"number of dimensions ({rank}) for operand {position}"
+            )
         if len(labels) != rank or own < 0:
             raise RuntimeError(
                 f"einsum(): the number of subscripts in the equation ({len(term)}) does not match "
@@ -49,12 +70,6 @@ def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]
                 "given"
             )
         found.append(labels)
-    for label in left.replace("...", "").replace(",", ""):
-        if not label.isalpha():
-            raise RuntimeError(
-                "einsum(): invalid subscript given at index "
-                f"{equation.index(label)} in the equation string, subscripts must be in [a-zA-Z]"
-            )
     if arrow:
         return tuple(found), right.replace("...", hidden)
     together = "".join(found)
@@ -66,7 +81,13 @@ def label_sizes(terms: Sequence[str], operands: Sequence[Any]) -> dict[str, int]
     """Size of every label; 1 broadcasts."""
     sizes: dict[str, int] = {}
     for position, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
+        own: dict[str, int] = {}
         for label, size in zip(labels, operand.shape, strict=True):
+            if own.setdefault(label, size) != size:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {position} but the sizes "
+                    f"don't match, {size} != {own[label]}"
+                )
             known = sizes.get(label, 1)
             if known != 1 and size not in (1, known):
                 raise RuntimeError(

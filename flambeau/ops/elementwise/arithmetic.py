@@ -54,11 +54,11 @@ def check_factor(name: str, factor: Any, *operands: Any) -> None:
     if factor not in (REAL, BOOLEAN, COMPLEX):
         return
     common = promotion.result_type(operands)
-    if factor is COMPLEX and not common.is_complex:
+    if factor is COMPLEX and common.is_floating_point:
         raise RuntimeError(
             f"For non-complex input tensors, argument {name} must not be a complex number."
         )
-    if factor is REAL and common.category < 2:
+    if factor in (REAL, COMPLEX) and common.category < 2:
         raise RuntimeError(
             f"For integral input tensors, argument {name} must not be a floating point number."
         )

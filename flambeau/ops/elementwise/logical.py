@@ -124,6 +124,9 @@ class BitwiseNot(Bitwise):
 class Shift(Bitwise):
     """A shift of integers; bool is refused."""
 
+    def check_complex(self, common: dtype) -> None:
+        self.check(common)
+
     keeps_bool = False
     kernel = ""
 

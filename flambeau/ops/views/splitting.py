@@ -71,7 +71,7 @@ class Split(Splitting):
         if sum(sizes) != size:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's "
-                f"size at dimension {at}), but got split_sizes={sizes}"
+                f"size at dimension {dim}), but got split_sizes={sizes}"
             )
         return self.parts(input, at, sizes)
 

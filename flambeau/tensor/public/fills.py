@@ -70,7 +70,7 @@ def recorded(
     if local.inference:
         binding(name).mark_inference(made)
     if requires_grad:
-        members.set_requires_grad(made, True)
+        members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
     return made
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
+from flambeau.ops.define import REGISTRY
 from flambeau.tensor import functions
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.inplace import stored
@@ -212,7 +213,7 @@ def einsum(*arguments: Any) -> Tensor:
 
     The form einsum(a, [0, 1], b, [1, 2], [0, 2]) names dims by numbers below 52.
     """
-    if not arguments:
+    if not arguments or (len(arguments) == 1 and not isinstance(arguments[0], str)):
         raise ValueError("einsum(): must specify the equation string and at least one operand, or "
                          "at least one operand and its subscripts list")  # fmt: skip
     if isinstance(arguments[0], str):
@@ -221,7 +222,35 @@ def einsum(*arguments: Any) -> Tensor:
         equation, operands = _from_sublists(arguments)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
+    if len(operands) == 1 and isinstance(operands[0], Tensor):
+        seen = _einsum_view(operands[0], equation)
+        if seen is not None:
+            return seen
     return functions.einsum(tuple(operands), equation)  # type: ignore[no-any-return]
+
+
+def _einsum_view(operand: Tensor, equation: str) -> Tensor | None:
+    """What sums nothing of one operand: its dims in another order, diagonals among them."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    labels = list(left)
+    distinct = list(dict.fromkeys(labels))
+    wanted = list(right) if arrow else sorted(each for each in labels if labels.count(each) == 1)
+    if len(labels) != operand._layout.ndim or not left.isalpha() or "," in left:
+        return None
+    if sorted(wanted) != sorted(distinct):
+        return None
+    REGISTRY["einsum"].infer((operand._layout,), equation)  # its errors
+    seen = operand
+    for label in distinct:
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            seen = functions.diagonal(seen, 0, first, second)
+            del labels[second], labels[first]
+            labels.append(label)
+    return functions.permute(  # type: ignore[no-any-return]
+        seen, tuple(labels.index(label) for label in wanted)
+    )
 
 
 def _from_sublists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
@@ -267,7 +296,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     vectors = list(tensors)
     if swapped:
         vectors[0], vectors[1] = vectors[1], vectors[0]
-    for each in vectors:
+    for place, each in enumerate(vectors):
+        if not isinstance(each, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 0, but got {type(each).__name__}"
+            )
         if each._layout.ndim > 1:
             raise RuntimeError(
                 f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {each}"

@@ -88,6 +88,11 @@ def _relative(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> int
     if at < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {at}")
     sizes, strides = tuple(size), tuple(stride)
+    if any(each < 0 for each in sizes):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(sizes)} and "
+            f"strides={list(strides)}"
+        )
     if len(sizes) == len(strides) and 0 not in sizes and all(each >= 0 for each in strides):
         steps = zip(sizes, strides, strict=True)
         itemsize = input._layout.itemsize
@@ -352,6 +357,15 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 
 # Python's operators with the tensor on the right -------------------------------------------
+
+
+def invert(self: Tensor) -> Any:
+    """~self."""
+    if self._layout.dtype.category > 1:
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return functions.bitwise_not(self)
 
 
 def rtruediv(self: Tensor, other: Any) -> Any:
