@@ -41,7 +41,7 @@ class Adadelta(EachParameter):
         gradient = decayed(parameter, gradient, group)
         square_avg, acc_delta = state["square_avg"], state["acc_delta"]
         square_avg.mul_(rho).addcmul_(gradient, gradient, value=1 - rho)
-        std = square_avg.add(eps).sqrt_()
-        delta = acc_delta.add(eps).sqrt_().div_(std).mul_(gradient)
+        std = square_avg.add(eps).sqrt()
+        delta = acc_delta.add(eps).sqrt().div(std).mul(gradient)
         acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
         parameter.add_(delta, alpha=-groups.number(group["lr"]))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.optim import differentiable
 from flambeau.optim import group as groups
+from flambeau.optim.each import each_step
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.update import update
 from flambeau.tensor.public import fills
@@ -46,10 +48,13 @@ class Adagrad(Optimizer):
         state = groups.counted_state(self, parameter)
         if not state:
             state["step"] = 0
-            state["sum"] = fills.full_like(
-                parameter, self.defaults["initial_accumulator_value"], requires_grad=False
-            )
+            self._start_new(state, parameter, self.defaults)
         return state
+
+    def _start_new(self, state: Any, parameter: Any, group: dict[str, Any]) -> None:
+        state["sum"] = fills.full_like(
+            parameter, group["initial_accumulator_value"], requires_grad=False
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -66,9 +71,10 @@ class Adagrad(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""
+        if self.defaults["differentiable"]:
+            return each_step(self, closure, self._start_new, differentiable.adagrad)
         loss = groups.closed(closure)
         for group in self.param_groups:
-            groups.check_group(group)
             by_count: dict[float, tuple[list[Any], ...]] = {}
             for parameter in group["params"]:
                 if parameter._grad is None:

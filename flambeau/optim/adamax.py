@@ -42,7 +42,9 @@ class Adamax(EachParameter):
         beta1, beta2 = group["betas"]
         gradient = decayed(parameter, gradient, group)
         exp_avg, exp_inf = state["exp_avg"], state["exp_inf"]
-        exp_avg.lerp_(gradient, 1 - beta1)
-        exp_inf.copy_(t.maximum(exp_inf.mul_(beta2), gradient.abs().add_(group["eps"])))
+        mean = exp_avg.lerp(gradient, 1 - beta1)
+        largest = t.maximum(exp_inf.mul(beta2), gradient.abs().add(group["eps"]))
+        exp_avg.copy_(mean)
+        exp_inf.copy_(largest)
         rate = groups.number(group["lr"]) / (1 - beta1**count)
-        parameter.addcdiv_(exp_avg, exp_inf, value=-rate)
+        parameter.addcdiv_(mean, largest, value=-rate)

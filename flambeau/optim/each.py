@@ -1,6 +1,7 @@
 """Optimizers that update one parameter after the other with recorded operators.
 
 Keeps     the same order of operations as torch's single-tensor code; the fuser makes kernels of it.
+          What a differentiable step may need for its gradients is not written to afterwards.
 Touches   optimizer.py, group.py.
 Not here  optimizers with an operator of their own (sgd.py, adam.py, rmsprop.py, adagrad.py)."""
 
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.autograd.grad_mode import no_grad
 from flambeau.optim import group as groups
 from flambeau.optim.optimizer import Optimizer
 from flambeau.tensor import Tensor, functions
@@ -32,6 +32,30 @@ class _PartsOfState:
         return as_reals(self._state[key])
 
 
+def each_step(optimizer: Optimizer, closure: Any, start: Any, update: Any) -> Any:
+    """A step by rules for one parameter: start(state, parameter, group) for a new one, then
+    update(parameter, gradient, state, group, count)."""
+    loss = groups.closed(closure)
+    with groups.recording(optimizer):
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                gradient = parameter._grad
+                if gradient is None:
+                    continue
+                state = groups.counted_state(optimizer, parameter)
+                if not state:
+                    state["step"] = 0
+                    start(state, parameter, group)
+                if group["maximize"]:
+                    gradient = -gradient
+                count = state.advance()
+                if parameter.is_complex():
+                    parameter, gradient = as_reals(parameter), as_reals(gradient)
+                    state = _PartsOfState(state)
+                update(parameter, gradient, state, group, count)
+    return loss
+
+
 class EachParameter(Optimizer):
     """`start` makes the state of a new parameter, `update` changes one parameter."""
 
@@ -44,26 +68,7 @@ class EachParameter(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""
-        loss = groups.closed(closure)
-        with no_grad():
-            for group in self.param_groups:
-                groups.check_group(group)
-                for parameter in group["params"]:
-                    gradient = parameter._grad
-                    if gradient is None:
-                        continue
-                    state = groups.counted_state(self, parameter)
-                    if not state:
-                        state["step"] = 0
-                        self.start(state, parameter, group)
-                    if group["maximize"]:
-                        gradient = -gradient
-                    count = state.advance()
-                    if parameter.is_complex():
-                        parameter, gradient = as_reals(parameter), as_reals(gradient)
-                        state = _PartsOfState(state)
-                    self.update(parameter, gradient, state, group, count)
-        return loss
+        return each_step(self, closure, self.start, self.update)
 
     def start(self, state: Any, parameter: Any, group: dict[str, Any]) -> None:
         """Put zeros and the like into a new state."""

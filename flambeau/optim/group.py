@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.autograd.grad_mode import enable_grad
-from flambeau.base.errors import helped
+from flambeau.autograd.grad_mode import enable_grad, no_grad
 from flambeau.optim.state import ParameterState
 from flambeau.tensor import Tensor
 from flambeau.tensor.public import fills
@@ -18,6 +17,12 @@ from flambeau.tensor.public import fills
 def number(value: Any) -> Any:
     """A setting as a Python number; tensors of one element are read."""
     return value.item() if isinstance(value, Tensor) else value
+
+
+def rate(group: dict[str, Any]) -> Any:
+    """The learning rate as a Python number, or as the tensor whose gradient is wanted."""
+    lr = group["lr"]
+    return lr if isinstance(lr, Tensor) and lr.requires_grad else number(lr)
 
 
 def check_rate(lr: Any) -> None:
@@ -73,18 +78,9 @@ def closed(closure: Any) -> Any:
         return closure()
 
 
-def check_group(group: dict[str, Any]) -> None:
-    """Refuse what a step cannot do."""
-    if group.get("differentiable") and any(
-        p._grad is not None and p._grad.requires_grad for p in group["params"]
-    ):
-        raise NotImplementedError(
-            helped(
-                "flambeau has no differentiable optimizer steps yet",
-                given="differentiable=True and gradients that require gradients",
-                fix="write the update with tensor operators, or use torch.func",
-            )
-        )
+def recording(optimizer: Any) -> Any:
+    """The mode a step runs in: without graph, unless the optimizer is differentiable."""
+    return enable_grad() if optimizer.defaults.get("differentiable") else no_grad()
 
 
 def zeros_of(parameter: Any) -> Any:

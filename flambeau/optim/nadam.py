@@ -50,8 +50,9 @@ class NAdam(EachParameter):
         later = beta1 * (1.0 - 0.5 * (0.96 ** ((count + 1) * decay)))
         product = state.hold("mu_product", state.number("mu_product") * rounded(now))
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        exp_avg.lerp_(gradient, 1 - beta1)
+        mean = exp_avg.lerp(gradient, 1 - beta1)
+        exp_avg.copy_(mean)
         exp_avg_sq.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        bottom = exp_avg_sq.div(correction).sqrt().add_(group["eps"])
+        bottom = exp_avg_sq.div(correction).sqrt().add(group["eps"])
         parameter.addcdiv_(gradient, bottom, value=-lr * (1.0 - now) / (1.0 - product))
-        parameter.addcdiv_(exp_avg, bottom, value=(-lr * later) / (1.0 - product * later))
+        parameter.addcdiv_(mean, bottom, value=(-lr * later) / (1.0 - product * later))

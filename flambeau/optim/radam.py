@@ -40,7 +40,7 @@ class RAdam(EachParameter):
         self, parameter: Any, gradient: Any, state: Any, group: dict[str, Any], count: float
     ) -> None:
         beta1, beta2 = group["betas"]
-        lr = groups.number(group["lr"])
+        lr = groups.rate(group)
         gradient = decayed(parameter, gradient, group)
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
         exp_avg.lerp_(gradient, 1 - beta1)
@@ -55,5 +55,5 @@ class RAdam(EachParameter):
         rectified = (
             (length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)
         ) ** 0.5
-        adapted = (correction**0.5) / exp_avg_sq.sqrt().add_(group["eps"])
+        adapted = (correction**0.5) / exp_avg_sq.sqrt().add(group["eps"])
         parameter.add_(mean * lr * adapted * rectified, alpha=-1.0)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.optim import differentiable
 from flambeau.optim import group as groups
+from flambeau.optim.each import each_step
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.update import update
 
@@ -45,9 +47,10 @@ class RMSprop(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""
+        if self.defaults["differentiable"]:
+            return each_step(self, closure, differentiable.start_rmsprop, differentiable.rmsprop)
         loss = groups.closed(closure)
         for group in self.param_groups:
-            groups.check_group(group)
             lists: tuple[list[Any], ...] = ([], [], [], [], [])
             has_momentum, centered = group["momentum"] > 0, group["centered"]
             for parameter in group["params"]:

@@ -42,9 +42,10 @@ class Rprop(EachParameter):
     ) -> None:
         smaller, larger = group["etas"]
         lowest, highest = group["step_sizes"]
-        agreement = gradient.mul(state["prev"]).sign()
+        agreement = gradient.detach().mul(state["prev"].detach()).sign()
         factor = t.where(agreement > 0, larger, t.where(agreement < 0, smaller, agreement + 1))
-        state["step_size"].mul_(factor.to(parameter.dtype)).clamp_(lowest, highest)
+        size = state["step_size"].mul(factor.to(parameter.dtype)).clamp(lowest, highest)
+        state["step_size"].copy_(size)
         gradient = gradient.masked_fill(agreement < 0, 0)
-        parameter.addcmul_(gradient.sign(), state["step_size"], value=-1)
+        parameter.addcmul_(gradient.sign(), size, value=-1)
         state["prev"].copy_(gradient)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base.layout import contiguous
+from flambeau.optim import differentiable
 from flambeau.optim import group as groups
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.update import update
@@ -56,8 +57,10 @@ class SGD(Optimizer):
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""
         loss = groups.closed(closure)
+        if self.defaults["differentiable"]:
+            self._differentiable_step()
+            return loss
         for group in self.param_groups:
-            groups.check_group(group)
             params = [p for p in group["params"] if p._grad is not None]
             if group["momentum"] == 0:
                 self._update(group, params, [], False)
@@ -76,6 +79,15 @@ class SGD(Optimizer):
                 params = [p for p in params if id(p) not in new]
             self._update(group, params, self._buffers(params), False)
         return loss
+
+    def _differentiable_step(self) -> None:
+        with groups.recording(self):
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    gradient = parameter._grad
+                    if gradient is not None:
+                        gradient = -gradient if group["maximize"] else gradient
+                        differentiable.sgd(parameter, gradient, self.state[parameter], group)
 
     def _buffers(self, params: list[Any]) -> list[Any]:
         return [self.state[p]["momentum_buffer"] for p in params]
