@@ -83,7 +83,7 @@ class DataLoader(Generic[Batch]):
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = _context(multiprocessing_context, num_workers)
+        self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
         self._is_iterable = isinstance(dataset, IterableDataset)
         shuffle = self._checked_order(shuffle, sampler, batch_sampler)
@@ -122,6 +122,15 @@ class DataLoader(Generic[Batch]):
         self._iterator: Any = None
         self._is_ready = True
         self._check_workers()
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How workers are started; None for the system's way."""
+        return self._multiprocessing_context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, given: Any) -> None:
+        self._multiprocessing_context = _context(given, self.num_workers)
 
     def _checked_order(self, shuffle: Any, sampler: Any, batch_sampler: Any) -> bool:
         if self._is_iterable:

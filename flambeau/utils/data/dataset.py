@@ -132,6 +132,15 @@ class ConcatDataset(Dataset[Any]):
         before = self.cumulative_sizes[which - 1] if which else 0
         return self.datasets[which][idx - before]
 
+    @property
+    def cummulative_sizes(self) -> list[int]:
+        """torch's old spelling of cumulative_sizes."""
+        warnings.warn(
+            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning,
+            stacklevel=2,
+        )  # fmt: skip
+        return self.cumulative_sizes
+
 
 class ChainDataset(IterableDataset[Any]):
     """Several iterable datasets one after the other."""

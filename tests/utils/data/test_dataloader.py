@@ -182,6 +182,8 @@ def test_what_cannot_be_collated_is_refused():
         next(iter(DataLoader([object()])))
     with pytest.raises(RuntimeError, match="each element in list of batch should be of equal"):
         next(iter(DataLoader([[1], [1, 2]], batch_size=2)))
+    with pytest.raises(RuntimeError, match="Batches of sparse tensors are not currently supported"):
+        next(iter(DataLoader([torch.eye(2).to_sparse()])))
 
 
 def test_index_errors_are_the_datasets_own():
@@ -206,6 +208,14 @@ def test_index_errors_are_the_datasets_own():
 def test_settings_that_do_not_fit_are_refused(named, text):
     with pytest.raises(ValueError, match=text):
         DataLoader(numbers(), **named)
+
+
+def test_the_way_of_starting_workers_may_be_set_later():
+    loader = DataLoader(numbers(), num_workers=1)
+    loader.multiprocessing_context = "fork"
+    assert loader.multiprocessing_context.get_start_method() == "fork"
+    with pytest.raises(ValueError, match="can only be used with multi-process loading"):
+        DataLoader(numbers()).multiprocessing_context = "fork"
 
 
 class Counting(IterableDataset):
@@ -247,6 +257,19 @@ def test_errors_of_workers_are_raised_here():
     assert next(batches).item() == 4
     with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited"):
         next(batches)
+
+
+class Graphs(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return torch.ones(2, requires_grad=True) * index
+
+
+def test_graphs_do_not_cross_processes():
+    with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor"):
+        next(iter(DataLoader(Graphs(), num_workers=1)))
 
 
 class Slow(Dataset):
@@ -309,6 +332,8 @@ def test_datasets_made_of_datasets():
     assert [both[n][0].item() for n in range(-1, 5)] == [1, 0, 1, 2, 0, 1]
     assert [each[0].item() for each in Subset(both, [4, 0])] == [1, 0]
     assert list(ChainDataset([Counting(), Counting()]))[9:11] == [9, 0]
+    with pytest.warns(FutureWarning, match="is renamed to `cumulative_sizes`"):
+        assert both.cummulative_sizes == both.cumulative_sizes == [3, 5]
     stacked = StackDataset(a=[1, 2], b=[3, 4])
     assert stacked[1] == {"a": 2, "b": 4}
     assert [batch["a"].tolist() for batch in DataLoader(stacked, batch_size=2)] == [[1, 2]]

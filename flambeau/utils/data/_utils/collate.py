@@ -97,6 +97,11 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
         columns = list(zip(*batch, strict=False))
         values = [inner(samples) for samples in columns]
         return values if isinstance(element, tuple) else _sequence(element, values)
+    if getattr(element, "is_sparse", False):
+        raise RuntimeError(
+            "Batches of sparse tensors are not currently supported by the default collate_fn; "
+            "please provide a custom collate_fn to handle them appropriately."
+        )
     raise TypeError(_MESSAGE.format(kind))
 
 

@@ -22,6 +22,13 @@ def _rebuilt(raw: Any, shape: tuple[int, ...], name: str) -> Tensor:
 class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """How a plain tensor is packed; anything else as usual."""
+        if isinstance(value, Tensor) and not value.is_leaf:
+            raise RuntimeError(
+                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since "
+                "autograd does not support crossing process boundaries.  If you just want to "
+                "transfer the data, call detach() on the tensor before serializing (e.g., putting "
+                "it on the queue)."
+            )
         if type(value) is not Tensor or value.requires_grad:
             return NotImplemented
         packed = value.resolve_conj().contiguous()
