@@ -30,6 +30,7 @@ _STEMS: Final = {
     "attention": "ScaledDotProductFlashAttentionForCpu", "batch_norm_train": "NativeBatchNorm",
     "logsigmoid": "LogSigmoid", "unflatten": "View", "tile": "Repeat", "selu": "Elu",
     "relu6": "Hardtanh", "log1p": "Log1P",
+    "gru_steps": "Stack", "lstm_steps": "MkldnnRnnLayer",
     "contiguous_copy": "Clone", "_unsafe_view": "UnsafeView", "max_dim": "Max", "min_dim": "Min",
 }  # fmt: skip
 # Operators whose torch overload for given dims is number 1.

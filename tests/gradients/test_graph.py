@@ -43,6 +43,8 @@ def test_names_and_edges():
         (lambda x: x.relu(), "ReluBackward0"),
         (lambda x: x.sum(0), "SumBackward1"),
         (lambda x: x.mean(), "MeanBackward0"),
+        (lambda x: torch.nn.GRU(2, 3)(x[None])[0], "StackBackward0"),
+        (lambda x: torch.nn.LSTM(2, 3)(x[None])[0], "MkldnnRnnLayerBackward0"),
         (lambda x: x.clone(), "CloneBackward0"),
         (lambda x: x.select(0, 1), "SelectBackward0"),
         (lambda x: 2.0**x, "PowBackward2"),
