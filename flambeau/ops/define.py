@@ -111,6 +111,7 @@ class Operator:
     writes_chosen: ClassVar[bool] = False
     out: ClassVar[bool] = True  # takes out=
     returns: ClassVar[tuple[str, ...]] = ()  # field names when there are several outputs
+    shows_names: ClassVar[bool] = True  # whether the user's tuple has these fields, too
     # Operands written, for an operator that only updates what it is given: lower returns their new
     # values in this order (a list for an operand that is a list), infer no outputs.
     updates: ClassVar[tuple[str, ...]] = ()

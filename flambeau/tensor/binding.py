@@ -339,7 +339,7 @@ class Binding:
             self.mark_inference(result)
         if len(outputs) == 1 and signature.out_layout.dtype.category == 1:
             self._follow_bounds(call, outputs[0])
-        if type(result) is tuple and self.operator.returns:
+        if type(result) is tuple and self.operator.returns and self.operator.shows_names:
             return result_tuple(self.name, self.operator.returns, result)
         return result
 

@@ -158,7 +158,7 @@ class StandardDeviation(Moment):
         return self.variance_gradient(grad, input, dim, keepdim, correction)
 
 
-@operator("var_mean", returns=("var", "mean"), methods=())
+@operator("var_mean", returns=("var", "mean"), shows_names=False, methods=())
 class VarianceAndMean(Moment):
     """(variance, mean)."""
 
@@ -175,7 +175,7 @@ class VarianceAndMean(Moment):
         return parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None
 
 
-@operator("std_mean", returns=("std", "mean"), methods=())
+@operator("std_mean", returns=("std", "mean"), shows_names=False, methods=())
 class DeviationAndMean(VarianceAndMean):
     """(standard deviation, mean)."""
 

@@ -69,3 +69,9 @@ def test_squares_beyond_float32(dtype, scale):
     expected = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64).std().item() * scale
     assert numbers.std().item() == pytest.approx(expected, rel=1e-2)
     assert numbers.var().item() == (math.inf if scale > 1 else 0.0)
+
+
+def test_spread_and_mean_are_a_plain_tuple():
+    """Unlike results of two names, such as max over a dim."""
+    for call in (torch.var_mean, torch.std_mean):
+        assert type(call(torch.ones(3))) is tuple
