@@ -103,6 +103,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
                 f"Expected {name} to be floating point or complex, but got: {each._layout.dtype}"
             )
     check_tangent(tensor, tangent)
+    if tangent._layout.strides != tensor._layout.strides:
+        tangent = tensor.detach().clone().copy_(tangent)  # it lies as its primal does
     with enable_grad():
         if requires_grad(tensor):
             place = RUNTIME.functions.view(tensor, tensor._layout.shape)
@@ -122,6 +124,9 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     duals = _LEVEL[-1]
     if not duals:
         return UnpackedDualTensor(tensor, None)
+    for dual in duals:
+        if dual.place is tensor:
+            return UnpackedDualTensor(tensor.detach() if dual.is_leaf else tensor, dual.tangent)
     with enable_grad():
         found = grad(
             tensor, [dual.place for dual in duals], _ones(tensor), retain_graph=True,

@@ -19,7 +19,7 @@ def test_tangents() -> None:
         assert (primal.item(), tangent.item()) == (5.0, 2.0)
         assert not primal.requires_grad
         assert not tangent.requires_grad
-        assert fwd.unpack_dual(dual).tangent.tolist() == t.tolist()
+        assert fwd.unpack_dual(dual).tangent is t
         assert fwd.unpack_dual(x * 2).tangent is None
         written = x * 1
         written.mul_(dual)
@@ -47,6 +47,14 @@ def test_reverse_over_forward() -> None:
         tangent = fwd.unpack_dual(fwd.make_dual(leaf, t) ** 3).tangent
         (found,) = torch.autograd.grad(tangent.sum(), leaf)
     assert found.tolist() == (6 * x * t).tolist()
+
+
+def test_a_tangent_that_lies_otherwise_is_copied() -> None:
+    square = torch.ones(2, 2)
+    with fwd.dual_level():
+        tangent = fwd.unpack_dual(fwd.make_dual(square, square.T)).tangent
+    assert tangent is not square.T
+    assert tangent.stride() == square.stride()
 
 
 def test_levels() -> None:
