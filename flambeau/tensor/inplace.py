@@ -8,6 +8,7 @@ Not here  the closures of fresh results (closures.py), x[...] = y (indexing)."""
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -36,7 +37,10 @@ OVERLAP_PARTIAL = (
 
 def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     """name_(): the operator's result written into its first operand, which is returned."""
-    call = binding.taken_apart(binding.arranged(arguments, named))
+    try:
+        call = binding.taken_apart(binding.arranged(arguments, named))
+    except TypeError as error:
+        raise _of_method(error, binding.name) from None
     target = call.tensors[0]
     if target is not call.values[0]:
         raise TypeError(f"{binding.name}_(): the first argument must be a Tensor")
@@ -61,6 +65,15 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
             binding.gradient_plan, signature.attributes, saved, target, site
         )
     return target  # type: ignore[no-any-return]
+
+
+def _of_method(error: TypeError, name: str) -> TypeError:
+    """A refused call in the words of name_(), which counts its arguments from the tensor on."""
+    words = str(error)
+    if not words.startswith(f"{name}("):
+        return error
+    counted = re.sub(r"\(position (\d+)\)", lambda m: f"(position {int(m[1]) - 1})", words, count=1)
+    return TypeError(f"{name}_{counted.removeprefix(name)}")
 
 
 def operands_of(binding: Binding, call: Call) -> tuple[Any, ...]:

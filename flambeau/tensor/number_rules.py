@@ -14,17 +14,11 @@ from typing import Any, Final
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
+from flambeau.base.promotion import HELD_NAMES
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
 from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.tensor import Tensor
 
-C_NAMES: Final = {
-    "bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int",
-    "int64": "int64_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
-    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-    "float8_e4m3fn": "c10::Float8_e4m3fn", "float8_e5m2": "c10::Float8_e5m2",
-    "float8_e4m3fnuz": "c10::Float8_e4m3fnuz", "float8_e5m2fnuz": "c10::Float8_e5m2fnuz",
-}  # fmt: skip
 _EXACT: Final = (int, float, bool, complex)
 # Operators whose number becomes an element: it has to be one that the dtype can hold.
 FILLS: Final = frozenset(
@@ -157,7 +151,7 @@ def check_numbers(name: str, values: Iterable[Any], element: dtype) -> None:
 def _overflow(value: Any, element: dtype) -> RuntimeError:
     return RuntimeError(
         helped(
-            f"value cannot be converted to type {C_NAMES[element.name]} without overflow",
+            f"value cannot be converted to type {HELD_NAMES[element.name]} without overflow",
             given=f"{value} for {element}",
         )
     )

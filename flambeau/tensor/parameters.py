@@ -107,8 +107,8 @@ def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
 
 
 # Operators that torch has one overload of, though they take a number beside a tensor.
-_ONE_OVERLOAD: Final = frozenset(("add", "div", "mul", "sub"))
-_OF_NUMBERS: Final = _ONE_OVERLOAD | {"floor_divide", "true_divide"}
+_OF_NUMBERS: Final = frozenset(("add", "div", "floor_divide", "mul", "sub", "true_divide"))
+_ONE_OVERLOAD: Final = frozenset(("add", "copy", "div", "mul", "sub"))
 
 
 def wrong_call(

@@ -170,3 +170,33 @@ def test_einsum_of_one_tensor_that_sums_nothing_is_a_view(equation, expected):
 def test_equations_that_einsum_refuses(equation, text):
     with pytest.raises(RuntimeError, match=re.escape(text)):
         torch.einsum(equation, torch.ones(2, 3))
+
+
+def test_names_in_place_count_from_the_tensor_on():
+    given = torch.ones(2)
+    for call, text in [
+        (lambda: given.copy_("x"), "copy_(): argument 'src' (position 1) must be Tensor, not str"),
+        (lambda: given.nextafter_(1.0), "nextafter_(): argument 'other' (position 1) must be Te"),
+    ]:  # fmt: skip
+        with pytest.raises(TypeError, match=re.escape(text)):
+            call()
+
+
+def test_numbers_are_copied():
+    assert torch.zeros(2, dtype=torch.uint8).copy_(300).tolist() == [44, 44]
+    assert torch.zeros(2, dtype=torch.int64).copy_(2.7).tolist() == [2, 2]
+
+
+def test_a_weight_without_dims_is_a_number():
+    half = torch.tensor([1.0, 3.0], dtype=torch.float16)
+    made = torch.lerp(half, half * 3, torch.tensor(0.5))
+    assert (made.tolist(), made.dtype) == ([2.0, 6.0], torch.float16)
+    with pytest.raises(RuntimeError, match="expected dtype c10::Half for `weight`"):
+        torch.lerp(half, half, torch.tensor([0.5]))
+
+
+def test_gradients_of_strides_over_repeated_complex_elements():
+    given = torch.ones(1, 2, dtype=torch.complex64, requires_grad=True)
+    seen = torch.as_strided(given.expand(3, 2), (2,), (1,))
+    (grad,) = torch.autograd.grad(seen.real.sum(), given)
+    assert grad.tolist() == [[1, 1]]

@@ -424,7 +424,8 @@ class Lerp(Elementwise):
         input = arguments["input"]
         for name in ("end", "weight"):
             other = arguments[name]
-            if hasattr(other, "dtype") and other.dtype is not input.dtype:
+            is_one = name == "weight" and not getattr(other, "shape", ())  # is taken as a number
+            if hasattr(other, "dtype") and other.dtype is not input.dtype and not is_one:
                 raise RuntimeError(
                     f"expected dtype {c_type_name(input)} for `{name}` but got dtype "
                     f"{c_type_name(other)}"

@@ -12,8 +12,8 @@ from flambeau.base import shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
-from flambeau.base.promotion import COMPLEX
-from flambeau.ops.define import Inferred, Operand, Operator, c_type_name, operator
+from flambeau.base.promotion import COMPLEX, HELD_NAMES
+from flambeau.ops.define import Inferred, Operand, Operator, operator
 
 
 def refuse_complex_value(input: Layout, value: Any) -> None:
@@ -22,7 +22,8 @@ def refuse_complex_value(input: Layout, value: Any) -> None:
     if is_complex and not input.dtype.is_complex:
         raise RuntimeError(
             helped(
-                f"value cannot be converted to type {c_type_name(input)} without overflow",
+                f"value cannot be converted to type {HELD_NAMES[input.dtype.name]} without "
+                "overflow",
                 given=f"a complex number for {input.dtype}",
                 fix="value.real, or input.to(torch.complex64) first",
             )
@@ -82,11 +83,12 @@ class Copy(Operator):
 
     out = False
 
-    def infer(self, input: Layout, src: Layout, non_blocking: bool = False) -> Inferred:
-        if shapes.broadcast_shapes(input.shape, src.shape) != input.shape:
+    def infer(self, input: Layout, src: Operand, non_blocking: bool = False) -> Inferred:
+        given = src.shape if isinstance(src, Layout) else ()
+        if shapes.broadcast_shapes(input.shape, given) != input.shape:
             raise RuntimeError(
                 f"output with shape {list(input.shape)} doesn't match the broadcast shape "
-                f"{list(shapes.broadcast_shapes(input.shape, src.shape))}"
+                f"{list(shapes.broadcast_shapes(input.shape, given))}"
             )
         strides = shapes.like_strides(input)
         out = layout(input.shape, strides, input.dtype, input.device)

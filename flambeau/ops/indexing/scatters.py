@@ -24,6 +24,7 @@ from flambeau.ops.define import (
     type_name,
 )
 from flambeau.ops.elementwise.arithmetic import times
+from flambeau.ops.elementwise.copying import refuse_complex_value
 from flambeau.ops.indexing.gathers import (
     are_adjacent,
     check_index,
@@ -121,7 +122,10 @@ class Scatter(Scattering):
     """input[index[i][j]][j] = src[i][j], for dim 0 of a matrix; src may be a number."""
 
     def infer(self, input: Tensor, dim: int, index: Tensor, src: Operand) -> Inferred:
-        return self.checked(input, dim, index, src)
+        found = self.checked(input, dim, index, src)
+        if not isinstance(src, Layout):
+            refuse_complex_value(input, src)
+        return found
 
     def vjp(self, t: Any, grad: Any, dim: int, index: Any, src_layout: Any, needs: Any) -> Any:
         return (

@@ -205,6 +205,8 @@ def _spread(t: Any, grad: Any, seen: Layout, size: Any, stride: Any, offset: int
         overlapping_dims(seen.shape, seen.strides)
     ):
         own = _places(t, seen.shape, seen.strides, -start)
-        counts = grad.new_zeros((length,)).index_add(0, own, grad.new_ones(own.shape))
+        element = grad.dtype.to_real()
+        ones = t.ones(own.shape, dtype=element)
+        counts = t.zeros((length,), dtype=element).index_add(0, own, ones)
         memory = memory / counts.clamp(min=1)
     return memory.as_strided(seen.shape, seen.strides, -start)
