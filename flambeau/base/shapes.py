@@ -205,6 +205,29 @@ def packed_strides(shape: Shape, order: tuple[int, ...], keep_zero: bool = False
     return tuple(strides)
 
 
+def format_order(memory_format: object, ndim: int) -> tuple[int, ...] | None:
+    """Dims from slowest to fastest under a memory format, None for those that name no order.
+
+    >>> format_order("torch.channels_last", 4)
+    (0, 2, 3, 1)
+    """
+    name = str(memory_format).rpartition(".")[2]
+    rank = {"channels_last": 4, "channels_last_3d": 5}.get(name)
+    if rank is None:
+        return None
+    if ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {name} format")
+    return (0, *range(2, ndim), 1)
+
+
+def in_format(one: Layout, memory_format: object) -> Layout:
+    """A fresh tensor's layout under a memory format."""
+    order = format_order(memory_format, one.ndim)
+    if order is None:
+        return one
+    return layout(one.shape, packed_strides(one.shape, order), one.dtype, one.device)
+
+
 def like_strides(one: Layout) -> Shape:
     """Strides of a fresh copy under torch.preserve_format: the same where they are dense, else
     packed in the same order of dims."""

@@ -14,6 +14,7 @@ from flambeau.base.devices import CPU, DEFAULT, META, Device, device
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
+from flambeau.base.shapes import in_format
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
 from flambeau.engine.external import OutsideBlock
@@ -262,7 +263,8 @@ def empty(
     if out is not None:
         resize(out, contiguous(shape, out._layout.dtype, out._layout.device))
         return out
-    return empty_layout(fresh_layout(shape, dtype, device), requires_grad)
+    made = in_format(fresh_layout(shape, dtype, device), memory_format)
+    return empty_layout(made, requires_grad)
 
 
 def empty_strided(

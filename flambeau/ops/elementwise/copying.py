@@ -61,12 +61,13 @@ class Convert(Copying):
 
 @operator("clone")
 class Clone(Copying):
-    """A copy with the same order of dims (preserve_format) or row-major (contiguous_format)."""
+    """A copy with the same order of dims (preserve_format) or the one that is asked for."""
 
     def infer(self, input: Layout, *, memory_format: Any = None) -> Layout:
-        if str(memory_format).endswith("contiguous_format"):
-            return contiguous(input.shape, input.dtype, input.device)
-        return layout(input.shape, shapes.like_strides(input), input.dtype, input.device)
+        if memory_format is None or str(memory_format).endswith("preserve_format"):
+            return layout(input.shape, shapes.like_strides(input), input.dtype, input.device)
+        plain = contiguous(input.shape, input.dtype, input.device)
+        return shapes.in_format(plain, memory_format)
 
 
 @operator("contiguous_copy", function=False)

@@ -233,13 +233,9 @@ def like(
     given = input._layout
     device = given.device if where is None else creation.chosen_device(where)
     element = given.dtype if element is None else asked_for(element, name)
-    if given.is_contiguous and memory_format is None:
-        return contiguous(given.shape, element, device)
-    text = str(memory_format)
-    if "channels_last" in text:
-        order = (0, *range(2, given.ndim), 1)
-        return make_layout(given.shape, shapes.packed_strides(given.shape, order), element, device)
-    if text.endswith("contiguous_format"):
+    if memory_format is not None and not str(memory_format).endswith("preserve_format"):
+        return shapes.in_format(contiguous(given.shape, element, device), memory_format)
+    if given.is_contiguous:
         return contiguous(given.shape, element, device)
     return make_layout(given.shape, shapes.like_strides(given), element, device)
 

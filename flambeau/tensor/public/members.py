@@ -17,6 +17,7 @@ from flambeau.base.devices import CPU, META, Device
 from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
+from flambeau.base.shapes import in_format
 from flambeau.engine import stream
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, saved
@@ -467,12 +468,7 @@ def arranged(tensor: Tensor, wanted: Any, asking: str = "") -> Tensor:
     if wanted is formats.contiguous_format:
         is_there = tensor._layout.is_contiguous
         return tensor if is_there else functions.contiguous_copy(tensor)
-    ndim = tensor._layout.ndim
-    if ndim != _RANKS[wanted]:
-        raise RuntimeError(f"required rank {_RANKS[wanted]} tensor to use {wanted.name} format")
+    in_format(tensor._layout, wanted)  # refused where the dims are too few or too many
     if is_channels_last(tensor, wanted):
         return tensor
-    inner = functions.permute(tensor, (0, *range(2, ndim), 1))
-    packed = functions.contiguous_copy(inner)
-    back = (0, ndim - 1, *range(1, ndim - 1))
-    return functions.permute(packed, back)  # type: ignore[no-any-return]
+    return functions.clone(tensor, memory_format=wanted)  # type: ignore[no-any-return]

@@ -12,7 +12,8 @@ LAST = torch.channels_last
 @pytest.mark.parametrize("turn", [
     lambda x: x.contiguous(memory_format=LAST), lambda x: x.to(torch.float64, memory_format=LAST),
     lambda x: x.double(memory_format=LAST), lambda x: x.to(memory_format=LAST),
-    lambda x: torch.rand_like(x, memory_format=LAST),
+    lambda x: torch.rand_like(x, memory_format=LAST), lambda x: x.clone(memory_format=LAST),
+    lambda x: torch.empty(x.shape, memory_format=LAST),
 ])  # fmt: skip
 def test_channels_last(turn):
     made = turn(torch.ones(2, 3, 4, 5))
@@ -22,6 +23,8 @@ def test_channels_last(turn):
     assert made.contiguous(memory_format=LAST) is made
     with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
         torch.ones(2, 3).contiguous(memory_format=LAST)
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        torch.empty(2, 3, memory_format=LAST)
 
 
 def test_other_formats():
