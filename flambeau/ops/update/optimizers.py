@@ -35,6 +35,12 @@ class Update(Operator):
             return b.map(by_parts, *values, dtype=values[0].dtype)
         return b.map(formula, *values, compute=values[0].dtype.compute, dtype=values[0].dtype)
 
+    def rounding(self, value: Any) -> Any:
+        """What being stored in the value's dtype and read again does, for steps that are one
+        statement: memory read by a statement of its own is walked by a kernel of its own."""
+        kind = value.dtype.to_real() if value.dtype.is_complex else value.dtype
+        return lambda k, x: k.convert(k.convert(x, kind), kind.compute)
+
     def decayed(self, b: Any, gradient: Any, parameter: Any, decay: Any) -> Any:
         """gradient + decay * parameter, as grad.add(param, alpha=weight_decay)."""
         if not hasattr(decay, "shape") and decay == 0:
@@ -47,19 +53,31 @@ class Update(Operator):
 
     def squared(self, b: Any, average: Any, gradient: Any, kept: Any, added: Any) -> Any:
         """kept * average + added * gradient^2, as average.mul(kept).addcmul(gradient, gradient)."""
-        average = self.each(b, lambda k, v, f: k.mul(v, f), average, kept)
-        return self.each(b, lambda k, v, g, f: k.fma(k.mul(f, g), g, v), average, gradient, added)
+        stored = self.rounding(average)
+
+        def formula(k: Any, v: Any, g: Any, f: Any, a: Any) -> Any:
+            return k.fma(k.mul(a, g), g, stored(k, k.mul(v, f)))
+
+        return self.each(b, formula, average, gradient, kept, added)
 
     def rooted(self, b: Any, value: Any, eps: Any) -> Any:
         """sqrt(value) + eps."""
         root = self.each(b, lambda k, v: k.sqrt(v), value)
         return self.each(b, lambda k, r, e: k.add(r, e), root, eps)
 
-    def stepped(self, b: Any, parameter: Any, direction: Any, root: Any, size: Any) -> Any:
-        """parameter - size * direction / root, as parameter.addcdiv(direction, root)."""
+    def stepped(
+        self, b: Any, parameter: Any, direction: Any, root: Any, size: Any, keep: Any = 1
+    ) -> Any:
+        """parameter * keep - size * direction / root, as parameter.addcdiv(direction, root)."""
+        if not hasattr(keep, "shape") and keep == 1:
+            return self.each(
+                b, lambda k, p, d, r, s: k.sub(p, k.div(k.mul(s, d), r)),
+                parameter, direction, root, size,
+            )  # fmt: skip
+        stored = self.rounding(parameter)
         return self.each(
-            b, lambda k, p, d, r, s: k.sub(p, k.div(k.mul(s, d), r)),
-            parameter, direction, root, size,
+            b, lambda k, p, d, r, s, f: k.sub(stored(k, k.mul(p, f)), k.div(k.mul(s, d), r)),
+            parameter, direction, root, size, keep,
         )  # fmt: skip
 
 
@@ -111,10 +129,15 @@ class SgdUpdate(Update):
 
     def held(self, b: Any, buffer: Any, step: Any, momentum: Any, dampening: Any) -> Any:
         """momentum * buffer + (1 - dampening) * step."""
-        kept = self.each(b, lambda k, h, m: k.mul(h, m), buffer, momentum)
+        stored = self.rounding(buffer)
         if not hasattr(dampening, "shape") and dampening == 0:
-            return self.each(b, lambda k, h, g: k.add(h, g), kept, step)
-        return self.each(b, lambda k, h, g, d: k.fma(g, k.sub(1.0, d), h), kept, step, dampening)
+            return self.each(
+                b, lambda k, h, g, m: k.add(stored(k, k.mul(h, m)), g), buffer, step, momentum
+            )
+        return self.each(
+            b, lambda k, h, g, m, d: k.fma(g, k.sub(1.0, d), stored(k, k.mul(h, m))),
+            buffer, step, momentum, dampening,
+        )  # fmt: skip
 
 
 @operator("adam_update", function=False)
@@ -123,7 +146,7 @@ class AdamUpdate(Update):
     Loshchilov and Hutter, 2019).
 
     step_size is lr / (1 - beta1^t), root_correction sqrt(1 - beta2^t), both worked out in Python
-    as torch does; keep is 1 - lr * weight_decay for AdamW."""
+    as torch does; keep is 1 - lr * weight_decay for AdamW, whose weight_decay here is 0."""
 
     updates = ("parameters", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs")
     specials = {"weight_decay": (0,), "keep": (1,)}
@@ -155,8 +178,6 @@ class AdamUpdate(Update):
         results: tuple[list[Any], ...] = ([], [], [], [])
         for position, parameter in enumerate(parameters):
             gradient = self.signed(b, gradients[position], maximize)
-            if hasattr(keep, "shape") or keep != 1:
-                parameter = self.each(b, lambda k, p, f: k.mul(p, f), parameter, keep)
             gradient = self.decayed(b, gradient, parameter, weight_decay)
             mean = self.lerped(b, exp_avgs[position], gradient, one_minus_beta1)
             square = self.squared(b, exp_avg_sqs[position], gradient, beta2, one_minus_beta2)
@@ -169,7 +190,7 @@ class AdamUpdate(Update):
             root = self.each(b, lambda k, v: k.sqrt(v), largest)
             root = self.each(b, lambda k, r, c: k.div(r, c), root, root_correction)
             root = self.each(b, lambda k, r, e: k.add(r, e), root, eps)
-            results[0].append(self.stepped(b, parameter, mean, root, step_size))
+            results[0].append(self.stepped(b, parameter, mean, root, step_size, keep))
             results[1].append(mean)
             results[2].append(square)
         return results
@@ -230,10 +251,12 @@ class RmspropUpdate(Update):
                 spread = self.each(b, lambda k, v, m: k.fma(k.neg(m), m, v), square, mean)
             root = self.rooted(b, spread, eps)
             if momentum_buffers:
+                held = momentum_buffers[position]
+                stored = self.rounding(held)
                 held = self.each(
-                    b, lambda k, h, m: k.mul(h, m), momentum_buffers[position], momentum
-                )
-                held = self.each(b, lambda k, h, g, r: k.add(h, k.div(g, r)), held, gradient, root)
+                    b, lambda k, h, m, g, r, o=stored: k.add(o(k, k.mul(h, m)), k.div(g, r)),
+                    held, momentum, gradient, root,
+                )  # fmt: skip
                 results[3].append(held)
                 new = self.each(b, lambda k, p, h, r: k.fma(h, k.neg(r), p), parameter, held, lr)
             else:

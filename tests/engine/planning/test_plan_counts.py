@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import flambeau as torch
 from flambeau.debug import counts
 
@@ -178,3 +180,23 @@ def test_what_is_written_between_pieces_keeps_its_order() -> None:
     with torch.debug.fuse(False):
         expected = program(x).tolist()
     assert program(x).tolist() == expected == program(x).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("SGD", {"momentum": 0.9, "weight_decay": 0.1}), ("Adam", {}), ("Adam", {"amsgrad": True}),
+        ("Adam", {"weight_decay": 0.1}), ("AdamW", {}), ("RMSprop", {"momentum": 0.9}),
+        ("RMSprop", {"centered": True}), ("Adagrad", {}),
+    ],
+)  # fmt: skip
+def test_a_large_parameter_is_updated_by_one_kernel(name: str, arguments: dict[str, Any]) -> None:
+    parameter = torch.nn.Parameter(torch.randn(300, 400))
+    optimizer = getattr(torch.optim, name)([parameter], 0.01, **arguments)
+    for _ in range(3):
+        parameter.grad = torch.randn(300, 400)
+        parameter.grad.data_ptr()
+        with counts() as seen:
+            optimizer.step()
+            parameter.data_ptr()
+    assert seen.kernels_launched == 1
