@@ -187,6 +187,17 @@ class Frame:
         self._is_large[tuple(stores)] = holds
         return holds
 
+    def has_next(self, code: Code) -> str:
+        """i1: the unit after this one is asked for, too, and its row is the next one of the last
+        outer dimension."""
+        unit = code.value(f"load i64, ptr {self._unit}")
+        holds = code.value(f"icmp slt i64 {code.value(f'add i64 {unit}, 1')}, %end")
+        last = self.nest.n_outer - 1
+        index = code.value(f"load i64, ptr {self.index_slots[last]}")
+        size = self.word(f"outer_size.{last}")
+        inside = code.value(f"icmp slt i64 {code.value(f'add i64 {index}, 1')}, {size}")
+        return code.value(f"and i1 {holds}, {inside}")
+
     def sink(self) -> str:
         """Where stores go that must not happen."""
         if self._sink is None:

@@ -41,7 +41,7 @@ class NextRow:
         self.phase: Phase | None = None  # asks while it stores nothing
         self.storing: Phase | None = None  # asks where it stores past the caches
         self.accesses: list[int] = []
-        self._starts: dict[int, str] = {}
+        self._starts: dict[tuple[RowScope, int], str] = {}
         if nest.kind != "rows" or not nest.n_outer or _stores(loops[0]):
             return
         self.accesses = _streamed(frame, loops[0])
@@ -51,9 +51,14 @@ class NextRow:
                 return
         self.storing = next((each for each in loops[1:] if may_pass_caches(nest, each)), None)
 
-    def fetch(self, code: Code, phase: Phase, position: str) -> None:
+    def fetch(self, code: Code, phase: Phase, position: str, ahead: RowScope | None) -> None:
         """Asks for the next row's elements at the vector of `position`, in the phase for it; for
-        those at half of it where a later phase asks for the rest."""
+        those at half of it where a later phase asks for the rest; for those of the row after
+        `ahead` where that is being read."""
+        if ahead is not None:
+            for access in self.accesses:
+                self._ask(code, access, position, self.frame.lanes, ahead)
+            return
         if phase is not self.phase:
             return
         frame = self.frame
@@ -62,7 +67,7 @@ class NextRow:
             half = frame.entry.emit(f"zext i1 {large} to i64")
             position = code.value(f"lshr i64 {position}, {half}")
         for access in self.accesses:
-            self._ask(code, access, position, frame.lanes)
+            self._ask(code, access, position, frame.lanes, self.row)
 
     def fetch_beside(self, code: Code, phase: Phase, position: str) -> None:
         """The same where the phase is storing past the caches."""
@@ -74,17 +79,17 @@ class NextRow:
             position = code.value(f"lshr i64 {position}, 1")
             lanes //= 2
         for access in self.accesses:
-            self._ask(code, access, position, lanes)
+            self._ask(code, access, position, lanes, self.row)
 
-    def _ask(self, code: Code, access: int, position: str, lanes: int) -> None:
-        """Asks for so many elements of the next row from a position on."""
+    def _ask(self, code: Code, access: int, position: str, lanes: int, row: RowScope) -> None:
+        """Asks for so many elements of the row after `row` from a position on."""
         frame = self.frame
         size = frame.nest.accesses[access].dtype.itemsize
-        start = self._starts.get(access)
+        start = self._starts.get((row, access))
         if start is None:
-            row, step = self.row.start(access), self._step(access)
-            start = self.row.reader.emit(f"getelementptr i8, ptr {row}, i64 {step}")
-            self._starts[access] = start
+            here, step = row.start(access), self._step(access)
+            start = row.reader.emit(f"getelementptr i8, ptr {here}, i64 {step}")
+            self._starts[row, access] = start
         name = "@llvm.prefetch.p0"
         frame.module.declares[name] = f"declare void {name}(ptr, i32, i32, i32)"
         first = code.value(f"getelementptr [{size} x i8], ptr {start}, i64 {position}")
@@ -108,16 +113,23 @@ def _stores(phase: Phase) -> bool:
 def _streamed(frame: Frame, phase: Phase) -> list[int]:
     """Accesses that the reductions of a phase read in order, whole vectors at a time."""
     found: list[int] = []
+    for number in loads_of(phase):
+        access = frame.nest.accesses[number]
+        if access.inner == "unit" and not access.row_level and access.index is None:
+            found.append(number)
+    return found
+
+
+def loads_of(phase: Phase) -> list[int]:
+    """Accesses that the reductions of a phase read."""
+    found: set[int] = set()
     seen: set[Expression] = set()
     stack = [each.value for each in phase.loop if isinstance(each, Reduce)]
     while stack:
         top = stack.pop()
-        if top in seen:
-            continue
-        seen.add(top)
-        stack += top.arguments
-        if top.word == "load":
-            access = frame.nest.accesses[top.value]
-            if access.inner == "unit" and not access.row_level and access.index is None:
-                found.append(top.value)
+        if top not in seen:
+            seen.add(top)
+            stack += top.arguments
+            if top.word == "load":
+                found.add(top.value)
     return sorted(found)

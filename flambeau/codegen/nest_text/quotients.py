@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from flambeau.base.errors import present
 from flambeau.codegen.llvm_reader import SCALAR_TYPES, LlvmReader, Operand
 from flambeau.codegen.vocabulary import BUILDER, Expression
 
@@ -47,7 +48,8 @@ def quotient(scope: VectorScope, division: Expression) -> Operand:
     reader.lines = lines = scope.reader.lines
     full, fresh = reader.type_of(scalar), reader.module.fresh
     multiply, divide, after = fresh("multiply"), fresh("divide"), fresh("quotient")
-    usual = reader.emit(f"and i1 {scope.scalar(ordinary)}, {worth}")
+    row = present(scope.outer, "the row of a vector")
+    usual = reader.emit(f"and i1 {row.lifted(ordinary, row.reader).text}, {worth}")
     lines += [f"  br i1 {usual}, label %{multiply}, label %{divide}, !prof !1", f"{multiply}:"]
     near = reader.mul(x, r)
     exact = reader.fma(reader.fma(reader.neg(near), d, x), r, near)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from flambeau.codegen.llvm_reader import Operand
 from flambeau.codegen.loops import BLOCK, Keep, Phase, Reduce, Store
+from flambeau.codegen.nest_text.begun_rows import can_begin_next, may_begin_next, next_row_scope
 from flambeau.codegen.nest_text.frame import Code, Frame, memory_type, reader_into, to_memory
 from flambeau.codegen.nest_text.next_row import NextRow
 from flambeau.codegen.nest_text.reduce import (
@@ -39,26 +40,72 @@ class RowsText:
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self.lanes = frame.lanes
+        self.ahead: RowScope | None = None  # row whose first phase the loop being written does
         self.row = RowScope(frame, Levels(frame.nest))
         self.coming = NextRow(self.row)
+        self.results: dict[int, str] = {}  # reduction -> slot
+        # Slot that says whether the row before did this row's first phase; "": it never does.
+        self.is_begun = frame.slot("i64") if can_begin_next(frame) else ""
 
     def write(self, code: Code) -> None:
         """The whole function body."""
+        if self.is_begun:
+            code.do(f"store i64 0, ptr {self.is_begun}")
         self.frame.write_rows(code, self._row)
 
     def _row(self, code: Code, first: str, stop: str, part: str) -> None:
         self.row.part = part
-        for phase in self.frame.nest.phases:
+        phases = self.frame.nest.phases
+        if self.is_begun:
+            self._first_two(code, first, stop)
+            phases = phases[2:]
+        for phase in phases:
             if phase.loop:
-                # Scalars of the row that the loop turns out to need are written before it.
-                region = Code(self.frame.module)
-                start = self.frame.module.fresh("phase")
-                region.label(start)
-                self._loop(region, phase, first, stop)
+                start, region = self._region(phase, first, stop)
                 code.absorb(self.row.reader.lines)
                 code.jump(start)
                 code.append(region)
             self._row_stores(code, phase)
+
+    def _region(
+        self, phase: Phase, first: str, stop: str, ahead: RowScope | None = None
+    ) -> tuple[str, Code]:
+        """A phase's loop, and the label it begins with. Scalars of the row that the loop turns
+        out to need are to be written before it."""
+        region = Code(self.frame.module)
+        start = self.frame.module.fresh("phase")
+        region.label(start)
+        self._loop(region, phase, first, stop, ahead)
+        return start, region
+
+    def _first_two(self, code: Code, first: str, stop: str) -> None:
+        """The first phase, where the row before has not done it; then the second, which does the
+        next row's first where `may_begin_next` says so. What it reduces is waited for no more."""
+        frame, row = self.frame, self.row
+        fresh = frame.module.fresh
+        before, phase = frame.nest.phases[:2]
+        start, region = self._region(before, first, stop)
+        code.absorb(row.reader.lines)
+        known, both_done = fresh("known"), fresh("both")
+        is_begun = code.value(f"load i64, ptr {self.is_begun}")
+        code.branch(code.value(f"icmp ne i64 {is_begun}, 0"), known, start)
+        code.append(region)
+        code.jump(known)
+        code.label(known)
+        row.load_reduced()
+        following = next_row_scope(row)
+        both_start, both = self._region(phase, first, stop, following)
+        one_start, one = self._region(phase, first, stop)
+        code.absorb(row.reader.lines)
+        code.absorb(following.reader.lines)
+        begins = may_begin_next(frame, code)
+        code.do(f"store i64 {code.value(f'zext i1 {begins} to i64')}, ptr {self.is_begun}")
+        code.branch(begins, both_start, one_start)
+        for each in (both, one):
+            code.append(each)
+            code.jump(both_done)
+        code.label(both_done)
+        self._row_stores(code, phase)
 
     def _row_stores(self, code: Code, phase: Phase) -> None:
         row = self.row
@@ -71,9 +118,17 @@ class RowsText:
             )
         code.absorb(row.reader.lines)
 
-    def _loop(self, code: Code, phase: Phase, first: str, stop: str) -> None:
-        reducers = [Reducer(s, self.lanes) for s in phase.loop if isinstance(s, Reduce)]
-        results = [self.frame.slot(memory_type(each.result)) for each in reducers]
+    def _loop(
+        self, code: Code, phase: Phase, first: str, stop: str, ahead: RowScope | None = None
+    ) -> None:
+        """The loop of a phase; of the first phase, too, for the row `ahead`."""
+        self.ahead = ahead
+        statements = phase.loop if ahead is None else (*phase.loop, *self.frame.nest.phases[0].loop)
+        reducers = [Reducer(s, self.lanes) for s in statements if isinstance(s, Reduce)]
+        for each in reducers:
+            if each.statement.number not in self.results:
+                self.results[each.statement.number] = self.frame.slot(memory_type(each.result))
+        results = [self.results[each.statement.number] for each in reducers]
         if any(each.statement.kind.startswith("tree_") for each in reducers):
             self._tree_loop(code, phase, reducers, results, stop)
         elif self.frame.nest.kind == "rows" and any(each.ordered for each in reducers):
@@ -83,7 +138,7 @@ class RowsText:
             for reducer, turns, slot in zip(reducers, states, results, strict=True):
                 self._store_result(code, reducer, turns, slot, first)
         for reducer, slot in zip(reducers, results, strict=True):
-            self.row.reduced[reducer.statement.number] = slot
+            self.row.reduced[reducer.statement.number] = slot, memory_type(reducer.result)
 
     def _store_result(
         self, code: Code, reducer: Reducer, turns: Turns, slot: str, first: str
@@ -118,10 +173,7 @@ class RowsText:
         code.label(loop)
         mark = len(code.lines)
         position, following = "%" + fresh("at"), "%" + fresh("at")
-        scope = VectorScope(self.row, position, stop)
-        elements, stores = self._statements(phase, scope)
-        code.absorb(scope.reader.lines)
-        self.coming.fetch(code, phase, position)
+        elements, stores = self._vector(code, phase, position, stop)
         code.do(f"{following} = add i64 {position}, {lanes}")
         left = code.value(f"sub i64 {stop}, {position}")
         units, pairs, others = sorted_out(frame, stores)
@@ -131,13 +183,7 @@ class RowsText:
 
         current = [self._phi_names(turns) for turns in initial]
         code.label(whole)
-        holds = past_caches(frame, self.row, stores, aligned)
-        if holds:
-            store_past_caches(
-                code, stores, holds, lambda past: self.coming.fetch_beside(past, phase, position)
-            )
-        else:
-            store_whole(code, stores)
+        self._store(code, phase, stores, position, aligned)
         after_whole = self._take(code, reducers, current, elements, "")
         whole_end = code.block
         code.branch(code.value(f"icmp slt i64 {following}, {stop}"), loop, done)
@@ -157,6 +203,32 @@ class RowsText:
             final, (initial, before), (after_whole, whole_end), (after_partial, partial_end)
         )
         return final
+
+    def _vector(
+        self, code: Code, phase: Phase, position: str, stop: str
+    ) -> tuple[list[State], list[VectorStore]]:
+        """What the vector at a position adds to each reduction, and what is to be stored."""
+        scope = VectorScope(self.row, position, stop)
+        elements, stores = self._statements(phase, scope)
+        code.absorb(scope.reader.lines)
+        if self.ahead is not None:
+            beyond = VectorScope(self.ahead, position, stop)
+            elements += self._statements(self.frame.nest.phases[0], beyond)[0]
+            code.absorb(beyond.reader.lines)
+        self.coming.fetch(code, phase, position, self.ahead)
+        return elements, stores
+
+    def _store(
+        self, code: Code, phase: Phase, stores: list[VectorStore], position: str, aligned: str
+    ) -> None:
+        """Whole vectors; no row is begun where results pass the caches."""
+        holds = "" if self.ahead else past_caches(self.frame, self.row, stores, aligned)
+        if holds:
+            store_past_caches(
+                code, stores, holds, lambda past: self.coming.fetch_beside(past, phase, position)
+            )
+        else:
+            store_whole(code, stores)
 
     def _statements(
         self, phase: Phase, scope: VectorScope

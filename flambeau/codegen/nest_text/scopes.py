@@ -198,8 +198,14 @@ class RowScope(Scope):
         super().__init__(frame, levels, LlvmReader(1, frame.module), call)
         self._pointers: dict[int, str] = {}
         self._starts: dict[int, str] = {}
-        self.reduced: dict[int, str] = {}  # reduction -> slot
+        self.reduced: dict[int, tuple[str, str]] = {}  # reduction -> slot, type in memory
+        self._loaded: dict[int, str] = {}  # reduction -> what was in the slot
         self.part = ""  # number of the block, in blocks kinds
+
+    def load_reduced(self) -> None:
+        """Reads all slots, which may be written to from here on."""
+        for number, (slot, of) in self.reduced.items():
+            self._loaded[number] = self.reader.emit(f"load {of}, ptr {slot}")
 
     def start(self, number: int) -> str:
         """Address of an access in this row, without gather or block offsets."""
@@ -210,6 +216,15 @@ class RowScope(Scope):
         if found is None:
             found = self._starts[number] = self.reader.emit(f"load ptr, ptr {slots[number]}")
         return found
+
+    def moved(self, strides: list[str]) -> RowScope:
+        """Scope of another row, each access moved by a stride in bytes."""
+        made = RowScope(self.frame, self.levels)
+        made.outer = self.outer
+        for number, stride in enumerate(strides):
+            start = self.start(number)
+            made._starts[number] = made.reader.emit(f"getelementptr i8, ptr {start}, i64 {stride}")
+        return made
 
     def base(self, number: int) -> str:
         found = self.start(number)
@@ -239,9 +254,10 @@ class RowScope(Scope):
             slot = self.frame.index_slots[leaf.value]
             return self.reader.operand(f"load i64, ptr {slot}", dtypes.int64)
         if leaf.word == "reduced":
-            text = self.reader.emit(
-                f"load {memory_type(leaf.dtype)}, ptr {self.reduced[leaf.value]}"
-            )
+            text = self._loaded.get(leaf.value, "")
+            if not text:
+                slot, of = self.reduced[leaf.value]
+                text = self.reader.emit(f"load {of}, ptr {slot}")
             return from_memory(self.reader, text, leaf.dtype)
         return load_scalar(self, leaf.value)
 
@@ -336,11 +352,6 @@ class VectorScope(Scope):
             if divisor.word != "constant" and self.levels.of(divisor) < VECTOR:
                 return quotient(self, expression)
         return super().applied(expression)
-
-    def scalar(self, expression: Expression) -> str:
-        """Name of a value that every lane shares."""
-        outer = present(self.outer, "the row of a vector")
-        return outer.lifted(expression, outer.reader).text
 
     def valid(self) -> str:
         """Which lanes are valid, as <lanes x i1>."""

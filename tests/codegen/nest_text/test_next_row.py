@@ -42,17 +42,18 @@ def requests(n_outer: int, *phases: Phase, bits: int = 512, stored: dtype = F32)
 
 @pytest.mark.parametrize(("bits", "lines"), [(512, 2), (256, 1)])
 def test_the_second_phase_asks(bits: int, lines: int) -> None:
-    assert requests(1, SUM, EXPONENTIALS, RESULT, bits=bits) == (lines, 0)
+    """For the next row, and where that one is begun, for the one after it."""
+    assert requests(1, SUM, EXPONENTIALS, RESULT, bits=bits) == (2 * lines, 0)
 
 
 def test_a_short_second_phase_leaves_half_to_stores_past_the_caches() -> None:
-    assert requests(1, SUM, SQUARES, RESULT) == (2, 1)
+    assert requests(1, SUM, SQUARES, RESULT) == (4, 1)
     halves = Phase((Store(1, k.convert(k.mul(AWAY, reduced(1)), dtypes.bfloat16)),))
-    assert requests(1, SUM, SQUARES, halves, stored=dtypes.bfloat16) == (2, 0)
+    assert requests(1, SUM, SQUARES, halves, stored=dtypes.bfloat16) == (4, 0)
 
 
-def test_phases_that_store_ask_past_the_caches_alone() -> None:
-    assert requests(1, SUM, Phase((Store(1, AWAY),))) == (0, 2)
+def test_phases_that_store_ask_past_the_caches_or_where_they_begin_a_row() -> None:
+    assert requests(1, SUM, Phase((Store(1, AWAY),))) == (2, 2)
     assert requests(1, Phase((Store(1, X),))) == (0, 0)
     assert requests(1, SUM) == (0, 0)
 
