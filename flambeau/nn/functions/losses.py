@@ -183,11 +183,12 @@ def binary_cross_entropy(
             f"Using a target size ({target.size()}) that is different to the input size "
             f"({input.size()}) is deprecated. Please ensure they have the same size."
         )
-    if input.numel():
+    if input.numel() and input.is_floating_point() and target.is_floating_point():
         with no_grad():
-            inside = (input >= 0).logical_and(input <= 1).all()
-        if not inside:
-            raise RuntimeError("all elements of input should be between 0 and 1")
+            inside = [(each >= 0).logical_and(each <= 1).all() for each in (input, target)]
+        for name, holds in zip(("input", "target"), inside, strict=True):
+            if not holds:
+                raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     return t.binary_cross_entropy(input, target, weight, reduction)
 
 

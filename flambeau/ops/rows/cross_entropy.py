@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.base import dtypes, shapes
+from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import (
     Bound,
@@ -41,7 +41,7 @@ def check_class_targets(input: Layout, target: Layout, weight: Layout | None) ->
             f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
             f"({n_targets})."
         )
-    if target.shape != expected:
+    if target.shape != expected and (input.ndim > 1 or target.shape != (1,)):
         if input.ndim == 1:
             raise ValueError(
                 "For 1D input, 1D target must have size 1, but got target size: "
@@ -63,6 +63,23 @@ def check_class_targets(input: Layout, target: Layout, weight: Layout | None) ->
     return expected
 
 
+def check_shares(input: Layout, target: Layout, weight: Layout | None, ignore_index: int) -> None:
+    """Raise torch's errors for targets that are probabilities."""
+    if not target.dtype.is_floating_point:
+        raise RuntimeError(
+            "Expected floating point type for target with class probabilities, got "
+            f"{type_name(target)}"
+        )
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    n_classes = input.shape[class_dim(input.ndim)] if input.ndim else 1
+    if weight is not None and weight.shape != (n_classes,):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {n_classes} classes or "
+            f"no classes but got weight tensor of shape: {list(weight.shape)}"
+        )
+
+
 def class_bounds(input: Layout) -> list[Bound]:
     """Targets in [0, classes); the engine is to leave ignored ones out."""
     n_classes = input.shape[class_dim(input.ndim)]
@@ -71,9 +88,11 @@ def class_bounds(input: Layout) -> list[Bound]:
     ]
 
 
-def chosen(b: Any, target: Any, ignore_index: int) -> tuple[Any, Any]:
+def chosen(b: Any, target: Any, ignore_index: int, n_dims: int) -> tuple[Any, Any]:
     """(targets with ignored ones made class 0, 1 where a target counts and 0 elsewhere)."""
     index = b.convert(target, dtypes.int64)
+    if n_dims == 1 and target.shape:  # one row's only target
+        index = b.reshape(index, ())
     counts = b.map(lambda k, y: k.ne(y, ignore_index), index)
     return b.map(lambda k, y: k.select(k.ne(y, ignore_index), y, 0), index), counts
 
@@ -90,6 +109,11 @@ def target_weights(b: Any, weight: Any, index: Any, counts: Any, compute: Any) -
     flat = index if index.shape else b.unsqueeze(index, 0)
     taken = b.reshape(b.take(weight, 0, flat), tuple(index.shape))
     return b.map(lambda k, w, c: k.select(c, w, 0.0), b.convert(taken, compute), counts)
+
+
+def share_of(b: Any, grad: Any, total: Any) -> Any:
+    """A mean's cotangent over the sum of the weights; 0 where every target is ignored."""
+    return b.map(lambda k, g, n: k.select(k.eq(n, 0.0), 0.0, k.div(g, n)), grad, total)
 
 
 @operator("nll_loss", function=False)
@@ -120,7 +144,7 @@ class NegativeLogLikelihood(Operator):
     def lower(
         self, b: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str
     ) -> Any:
-        index, counts = chosen(b, target, ignore_index)
+        index, counts = chosen(b, target, ignore_index, len(input.shape))
         picked = at_target(b, input, index, class_dim(len(input.shape)))
         compute = input.dtype.compute
         weights = target_weights(b, weight, index, counts, compute)
@@ -167,12 +191,11 @@ class NegativeLogLikelihoodBackward(Operator):
     ) -> Any:  # fmt: skip
         dim = class_dim(len(shape))
         compute = grad_output.dtype.compute
-        index, counts = chosen(b, target, ignore_index)
+        index, counts = chosen(b, target, ignore_index, len(shape))
         weights = target_weights(b, weight, index, counts, compute)
         scale = b.convert(grad_output, compute)
         if reduction == "mean":
-            total = b.reduce("sum", weights, None)
-            scale = b.map(lambda k, g, n: k.div(g, n), scale, total)
+            scale = share_of(b, scale, b.reduce("sum", weights, None))
         scale = b.map(lambda k, w, g: k.neg(k.mul(w, g)), weights, scale)
         return b.map(
             lambda k, place, y, g: k.select(k.eq(place, y), g, 0.0),
@@ -207,28 +230,27 @@ class CrossEntropy(Operator):
     ) -> Inferred:
         check_reduction(reduction)
         at = class_dim(input.ndim)
-        if target.shape == input.shape and input.ndim:
-            if not target.dtype.is_floating_point:
-                raise RuntimeError(
-                    "Expected floating point type for target with class probabilities, got "
-                    f"{type_name(target)}"
-                )
-            shape = (*input.shape[:at], *input.shape[at + 1 :])
+        of_shares = target.shape == input.shape
+        if of_shares:
+            check_shares(input, target, weight, ignore_index)
         check_floating(
             f"log_softmax{'_lastdim' if at == input.ndim - 1 else ''}_kernel_impl", input
         )
-        if target.shape != input.shape or not input.ndim:
+        if of_shares and input.ndim:
+            shape = (*input.shape[:at], *input.shape[at + 1 :])
+        else:
             shape = check_class_targets(input, target, weight)
-        if not 0 <= label_smoothing <= 1:
+        if label_smoothing > 1:
             raise RuntimeError(
                 f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
             )
-        device = shapes.common_device([e for e in (input, target, weight) if e is not None])
-        out = contiguous(shape if reduction == "none" else (), input.dtype, device)
+        given = [each for each in (input, target, weight) if each is not None]
+        element = promotion.result_type(given) if of_shares else input.dtype
+        out = contiguous(shape if reduction == "none" else (), element, shapes.common_device(given))
         return Inferred(
             (out,),
             {"ignore_index": ignore_index, "reduction": reduction,
-             "label_smoothing": float(label_smoothing)},
+             "label_smoothing": max(0.0, float(label_smoothing))},
         )  # fmt: skip
 
     def bounds(
@@ -244,6 +266,7 @@ class CrossEntropy(Operator):
         dim = class_dim(len(input.shape))
         logits = b.convert(input, input.dtype.compute)
         if target.dtype.is_floating_point:
+            logits = b.convert(logits, promotion.promote_types(input.dtype, target.dtype).compute)
             weighted = smoothed(b, target, weight, label_smoothing, dim, logits.dtype)
             log_shares = log_softmax_of(b, logits, (dim,))
             terms = b.map(lambda k, p, x: k.mul(p, x), weighted, log_shares)
@@ -259,7 +282,7 @@ class CrossEntropy(Operator):
         label_smoothing: float, dim: int,
     ) -> Any:  # fmt: skip
         """The loss for targets that are class numbers."""
-        index, counts = chosen(b, target, ignore_index)
+        index, counts = chosen(b, target, ignore_index, len(logits.shape))
         weights = target_weights(b, weight, index, counts, logits.dtype)
         largest = b.reduce("max", logits, (dim,), True)
         away = b.map(lambda k, x, m: k.sub(x, m), logits, largest)
@@ -397,11 +420,10 @@ class CrossEntropyBackward(Operator):
             shares = softmax_of(b, logits, (dim,))
             wanted = smoothed(b, target, weight, label_smoothing, dim, logits.dtype)
             return self.of_shares(b, shares, wanted, grad, dim)
-        index, counts = chosen(b, target, ignore_index)
+        index, counts = chosen(b, target, ignore_index, len(input.shape))
         weights = target_weights(b, weight, index, counts, logits.dtype)
         if reduction == "mean":
-            total = b.reduce("sum", weights, None)
-            grad = b.map(lambda k, g, n: k.div(g, n), grad, total)
+            grad = share_of(b, grad, b.reduce("sum", weights, None))
         index, counts, weights = (b.unsqueeze(each, dim) for each in (index, counts, weights))
         if reduction == "none":
             grad = b.unsqueeze(grad, dim)
@@ -456,6 +478,7 @@ def differentiable_gradient(
         wanted = wanted if along is None else wanted * along
         scale = _row_scale(grad, input, reduction)
     else:
+        target = target.long().view(()) if input.dim() == 1 else target.long()
         counts = (target != ignore_index).unsqueeze(dim)
         index = t.where(target == ignore_index, 0, target).unsqueeze(dim)
         hot = t.zeros(input.shape, dtype=input.dtype, device=input.device)
@@ -464,6 +487,8 @@ def differentiable_gradient(
         smooth = counts if along is None else counts * along
         wanted = weighted * (1 - label_smoothing) + smooth * (label_smoothing / n_classes)
         scale = grad.unsqueeze(dim) if reduction == "none" else grad
-        scale = scale / weighted.sum() if reduction == "mean" else scale
+        if reduction == "mean":
+            total = weighted.sum()
+            scale = t.masked_fill(scale / total, total == 0, 0)
     shares = t.softmax(input, dim)
     return (shares * wanted.sum(dim, True) - wanted) * scale

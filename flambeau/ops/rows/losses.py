@@ -6,9 +6,10 @@ Not here  losses over classes (cross_entropy.py); warnings about shapes (nn/func
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
-from flambeau.base import promotion, shapes
+from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import (
@@ -50,6 +51,13 @@ def reduced(b: Any, values: Any, reduction: str, count: Any = None) -> Any:
 def per_place(grad: Any, reduction: str, n_values: int) -> Any:
     """The cotangent of each place's loss."""
     return grad / n_values if reduction == "mean" else grad
+
+
+def difference_of(input: Any, target: Any) -> Any:
+    """input - target, of which one may be bools."""
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        return input.to(target.dtype) - target
+    return input - (target if target.dtype.category else target.to(input.dtype))
 
 
 class PlaceLoss(Operator):
@@ -114,8 +122,9 @@ class MeanSquaredError(PlaceLoss):
         return k.mul(difference, difference)
 
     def vjp(self, t: Any, grad: Any, input: Any, target: Any, reduction: str, needs: Any) -> Any:
-        difference = input - target
-        whole = difference * (grad * (2 / difference.numel() if reduction == "mean" else 2))
+        difference = difference_of(input, target)
+        n_values = max(difference.numel(), 1)  # of no values none reads its share
+        whole = difference * (grad * (2 / n_values if reduction == "mean" else 2))
         return whole if needs[0] else None, -whole if needs[1] else None
 
     def samples(self, s: Any) -> list[Any]:
@@ -164,7 +173,7 @@ class SmoothAbsoluteError(PlaceLoss):
 
     def slope(self, t: Any, input: Any, target: Any, **attributes: Any) -> Any:
         beta = attributes["beta"]
-        difference = input - target
+        difference = difference_of(input, target)
         sign = difference.sign()
         return sign if beta == 0 else t.where(difference.abs() < beta, difference / beta, sign)
 
@@ -196,7 +205,7 @@ class Huber(PlaceLoss):
 
     def slope(self, t: Any, input: Any, target: Any, **attributes: Any) -> Any:
         delta = attributes["delta"]
-        difference = input - target
+        difference = difference_of(input, target)
         return t.where(difference.abs() < delta, difference, difference.sign() * delta)
 
     def vjp(
@@ -220,6 +229,7 @@ class KullbackLeibler(PlaceLoss):
                 raise RuntimeError("kl_div: Complex inputs not supported.")
             if not each.dtype.is_floating_point:
                 raise RuntimeError("kl_div: Integral inputs not supported.")
+        shapes.broadcast_shapes(target.shape, input.shape)  # torch names target's size first
         return self.checked(input, target, reduction, log_target=log_target)
 
     def loss(self, k: Any, input: Any, target: Any, **attributes: Any) -> Any:
@@ -234,8 +244,9 @@ class KullbackLeibler(PlaceLoss):
         needs: Any,
     ) -> Any:  # fmt: skip
         weights = target.exp() if log_target else target
-        n_values = max(input.numel(), target.numel())
-        grad = per_place(grad, reduction, n_values)
+        if reduction != "none":  # a share of every place, of which an operand may have fewer
+            shape = shapes.broadcast_shapes(tuple(input.shape), tuple(target.shape))
+            grad = per_place(grad, reduction, math.prod(shape)).expand(shape)
         into_target = None
         if needs[1]:
             if log_target:
@@ -257,9 +268,24 @@ class KullbackLeibler(PlaceLoss):
 class WeightedLoss(PlaceLoss):
     """A loss with an optional weight at each place."""
 
+    def checked_weights(
+        self, input: Layout, target: Layout, reduction: str, *weights: Layout | None
+    ) -> Inferred:
+        """`checked`; weights broadcast to input, never input to them."""
+        inferred = self.checked(input, target, reduction)
+        given = [each.shape for each in weights if each is not None]
+        shape = shapes.broadcast_shapes(*given, input.shape)
+        if shape != input.shape:
+            raise RuntimeError(
+                f"output with shape {list(input.shape)} doesn't match the broadcast shape "
+                f"{list(shape)}"
+            )
+        return inferred
+
     def weighted(self, b: Any, values: Any, weight: Any, reduction: str) -> Any:
         """The loss times the weight, reduced."""
         if weight is not None:
+            weight = b.convert(weight, values.dtype)
             values = b.map(lambda k, x, w: k.mul(x, w), values, weight)
         return reduced(b, values, reduction)
 
@@ -281,7 +307,7 @@ class BinaryCrossEntropy(WeightedLoss):
             )
         if input.dtype is not target.dtype:
             raise RuntimeError(f"Found dtype {type_name(target)} but expected {type_name(input)}")
-        return self.checked(input, target, reduction)
+        return self.checked_weights(input, target, reduction, weight)
 
     def lower(
         self, b: Any, input: Any, target: Any, weight: Any, reduction: str, common: dtype
@@ -330,7 +356,20 @@ class LogitsBinaryCrossEntropy(WeightedLoss):
                 f"Target size (torch.Size({list(target.shape)})) must be the same as input size "
                 f"(torch.Size({list(input.shape)}))"
             )
-        return self.checked(input, target, reduction)
+        inferred = self.checked_weights(input, target, reduction, weight, pos_weight)
+        if target.dtype is dtypes.bool_:
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
+                "`^` or `logical_xor()` operator instead."
+            )
+        if not promotion.can_cast(inferred.outputs[0].dtype, target.dtype):
+            raise RuntimeError(
+                f"result type {type_name(inferred.outputs[0])} can't be cast to the desired output "
+                f"type {type_name(target)}"
+            )
+        out = inferred.outputs[0]
+        out = contiguous(out.shape, target.dtype, out.device)
+        return Inferred((out,), inferred.attributes)
 
     def lower(
         self, b: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: str,
