@@ -15,7 +15,7 @@ _STEMS: Final = {
     "subtract": "Sub", "absolute": "Abs", "negative": "Neg", "contiguous": "Clone",
     "getitem": "Index", "index_get": "Index", "setitem": "IndexPut", "cross_entropy": "NllLoss",
     "layer_norm_rows": "NativeLayerNorm", "batch_norm": "NativeBatchNorm", "to": "ToCopy",
-    "group_norm": "NativeGroupNorm", "dropout": "Mul", "log_softmax": "LogSoftmax",
+    "group_norm_rows": "NativeGroupNorm", "dropout": "Mul", "log_softmax": "LogSoftmax",
     "conv1d": "Convolution", "conv2d": "Convolution", "conv3d": "Convolution",
     "reshape": "View", "flatten": "View", "broadcast_to": "Expand", "t": "T", "convert": "ToCopy",
     "max_pool2d_with_indices": "MaxPool2DWithIndices", "avg_pool2d": "AvgPool2D",
@@ -32,6 +32,7 @@ _STEMS: Final = {
     "relu6": "Hardtanh", "log1p": "Log1P",
     "gru_steps": "Stack", "lstm_steps": "MkldnnRnnLayer",
     "contiguous_copy": "Clone", "_unsafe_view": "UnsafeView", "max_dim": "Max", "min_dim": "Min",
+    "batch_norm_eval": "NativeBatchNorm", "softsign": "Div", "tanhshrink": "Sub", "rms_norm": "Mul",
 }  # fmt: skip
 # Operators whose torch overload for given dims is number 1.
 _BY_DIM: Final = {"sum", "mean", "any", "all", "prod"}
@@ -66,6 +67,10 @@ def node_name(operator: str, layouts: Sequence[Any], attributes: dict[str, Any])
         return _product_name(layouts)
     if operator in ("copy", "copy_"):
         return "CopyBackwards"
+    if operator == "linear" and len(layouts) > 2 and len(layouts[0].shape) != 2:
+        return "ViewBackward0"
+    if operator in ("cross_entropy", "nll_loss", "kl_div"):
+        return _loss_name(operator, layouts, attributes)
     stem = _STEMS.get(operator) or "".join(part.capitalize() for part in operator.split("_"))
     return f"{stem}Backward{_overload(operator, layouts, attributes)}"
 
@@ -112,6 +117,23 @@ def shown_edges(operator: str, layouts: Sequence[Any]) -> Sequence[int]:
     if operator == "linear" and len(layouts) > 2:
         return (0, 1) if layouts[2] is None else (2, 0, 1)
     return range(len(layouts))
+
+
+def _loss_name(operator: str, layouts: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """The last node of losses that torch makes of several: those of targets that are
+    probabilities, of smoothed labels, and Kullback and Leibler's."""
+    reduction = attributes.get("reduction", "mean")
+    if operator == "kl_div":
+        places = "Mul" if attributes.get("log_target") else "Sub"
+        return {"mean": "Mean", "sum": "Sum"}.get(reduction, places) + "Backward0"
+    if operator == "cross_entropy" and layouts[1].dtype.is_floating_point:
+        return "DivBackward1" if reduction == "mean" else "NegBackward0"
+    if attributes.get("label_smoothing"):
+        return "AddBackward0"
+    rank = len(layouts[0].shape)
+    if rank != 4 and rank > 2 and reduction == "none":
+        return "ViewBackward0"
+    return "NllLoss2DBackward0" if rank > 2 else "NllLossBackward0"
 
 
 def _product_name(layouts: Sequence[Any]) -> str:

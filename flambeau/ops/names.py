@@ -84,6 +84,7 @@ FILES: Final = _table({
     "rows.attention": "attention attention_backward",
     "rows.batch_normalization": "batch_norm_train batch_norm_backward batch_norm_eval",
     "rows.cross_entropy": "nll_loss nll_loss_backward cross_entropy cross_entropy_backward",
+    "rows.group_normalization": "group_norm_rows group_norm_backward",
     "rows.losses": (
         "mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy "
         "binary_cross_entropy_with_logits dropout_mask"
@@ -204,13 +205,13 @@ INTERNAL: Final = frozenset((
     "lstm_steps lstm_steps_backward max_dim min_dim value_selecting_backward vector_norm "
     "prod_dims attention attention_backward batch_norm_train batch_norm_backward "
     "batch_norm_eval nll_loss nll_loss_backward cross_entropy cross_entropy_backward "
-    "mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy dropout_mask "
-    "layer_norm_rows layer_norm_backward rms_norm_backward softmax_backward "
-    "log_softmax_backward special_i0e special_i1 special_i1e special_erfcx special_entr "
-    "special_ndtr special_log_ndtr special_ndtri special_xlog1py special_zeta sgd_update "
-    "adam_update rmsprop_update adagrad_update slice_backward select_backward "
-    "diagonal_backward as_strided_backward unfold_backward conj view expand alias slice "
-    "unfold"
+    "group_norm_rows group_norm_backward mse_loss l1_loss smooth_l1_loss huber_loss "
+    "kl_div binary_cross_entropy dropout_mask layer_norm_rows layer_norm_backward "
+    "rms_norm_backward softmax_backward log_softmax_backward special_i0e special_i1 "
+    "special_i1e special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
+    "special_xlog1py special_zeta sgd_update adam_update rmsprop_update adagrad_update "
+    "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward "
+    "conj view expand alias slice unfold"
 ).split())  # fmt: skip
 # Operators with a form that writes their first operand: name_.
 INPLACE: Final = frozenset((

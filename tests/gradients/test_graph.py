@@ -6,6 +6,7 @@ import weakref
 import pytest
 
 import flambeau as torch
+from flambeau.nn import functional as F
 
 
 def leaf(*values):
@@ -58,6 +59,19 @@ def test_names_and_edges():
         (lambda x: x.lerp(x, x), "LerpBackward1"),
         (lambda x: x.masked_fill(x > 0, x.sum()), "MaskedFillBackward1"),
         (lambda x: torch.nn.functional.dropout(x), "MulBackward0"),
+        (lambda x: F.dropout(x, 0.5), "MulBackward0"),
+        (lambda x: F.relu6(x), "HardtanhBackward0"),
+        (lambda x: F.linear(x.unsqueeze(0), x, x[0]), "ViewBackward0"),
+        (
+            lambda x: F.batch_norm(x.view(-1, 1), None, None, training=True),
+            "NativeBatchNormBackward0",
+        ),
+        (lambda x: F.group_norm(x.view(1, -1), 1), "NativeGroupNormBackward0"),
+        (lambda x: F.nll_loss(x, torch.tensor([0, 1])), "NllLossBackward0"),
+        (lambda x: F.nll_loss(x.view(1, -1, 1), torch.tensor([[0]])), "NllLoss2DBackward0"),
+        (lambda x: F.cross_entropy(x, torch.tensor([0, 1]), label_smoothing=0.1), "AddBackward0"),
+        (lambda x: F.cross_entropy(x, x.detach()), "DivBackward1"),
+        (lambda x: F.kl_div(x, x.detach(), reduction="none"), "SubBackward0"),
     ],
 )
 def test_names_are_torchs(make, name):

@@ -62,7 +62,15 @@ def batch_norm_train(x, w, b, eps):
     x = x.detach()
     wide = x if x.dtype is torch.float64 else x.float()
     centre, scale = wide.mean(dims), (wide.var(dims, False) + eps).rsqrt()
-    return out, x.mean(dims), x.var(dims), centre, centre * 0, scale
+    return out, centre, wide.var(dims), centre, centre * 0, scale
+
+
+def group_norm(x, n_groups, w, b, eps):
+    out = F.group_norm(x, n_groups, w, b, eps)
+    x = x.detach() if x.dtype is torch.float64 else x.detach().float()
+    rows = x.reshape(x.shape[0], n_groups, -1)
+    centre, scale = rows.mean(2, True), (rows.var(2, False, keepdim=True) + eps).rsqrt()
+    return out, centre, centre * 0, scale
 
 
 def layer_norm(x, shape, w, b, eps):
@@ -127,6 +135,7 @@ REFERENCES = {
     "batch_norm_eval": lambda x, m, v, w, b, e: F.batch_norm(x, m, v, w, b, False, 0.1, e),
     "batch_norm_train": batch_norm_train,
     "layer_norm_rows": layer_norm,
+    "group_norm_rows": group_norm,
     "attention": attention,
     "threshold_backward": lambda g, x, t: torch.where(x <= t, 0, g),
     "slice_backward": aten.slice_backward,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from flambeau.base import dtypes
+from flambeau.base import dtypes, promotion
 from flambeau.base.layout import contiguous
 from flambeau.base.layout import layout as layout_of
+from flambeau.ops.define import not_implemented
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import default_generator
 from flambeau.tensor import creation
@@ -44,9 +45,22 @@ def _check(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+def _check_drawn(input: Any) -> None:
+    """Refuse dtypes that no mask is drawn for."""
+    element = input._layout.dtype
+    if element.is_complex:
+        raise not_implemented("bernoulli_scalar_cpu_", element)
+    if element.category < 2:
+        raise RuntimeError(
+            "result type Float can't be cast to the desired output type "
+            f"{promotion.SCALAR_TYPE_NAMES[element.name]}"
+        )
+
+
 def _dropped(input: Any, mask_shape: tuple[int, ...], p: float, inplace: bool) -> Any:
     if p == 1.0:
         return input.mul_(0.0) if inplace else t.mul(input, 0.0)
+    _check_drawn(input)
     if mask_shape == tuple(input._layout.shape):
         mask = keep_mask_like(input, 1.0 - p)
     else:
@@ -71,8 +85,21 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 def _of_channels(input: Any, p: float, training: bool, inplace: bool) -> Any:
     if not training or p == 0.0 or input._layout.n_elements == 0:
         return input
+    if input.dim() < 2 and p != 1.0:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     shape = tuple(input.shape[:2]) + (1,) * (input.dim() - 2)
     return _dropped(input, shape, p, inplace)
+
+
+def _warn_of_dims(name: str, n_dims: int, n_spatial: int) -> None:
+    warnings.warn(
+        f"{name}: Received a {n_dims}-D input to {name}, which is deprecated and will result in an "
+        "error in a future release. To retain the behavior and silence this warning, please use "
+        f"dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
+        f"{n_spatial} spatial dimensions, a channel dimension, and an optional batch dimension "
+        f"(i.e. {n_spatial + 1}D or {n_spatial + 2}D inputs).",
+        stacklevel=3,
+    )
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -93,22 +120,26 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, H, W)."""
     _check(p)
-    if input.dim() not in (3, 4):
+    if input.dim() == 3:
         warnings.warn(
-            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and "
-            "will result in an error in a future release. To retain the behavior and silence this "
-            "warning, please use dropout instead. Note that dropout2d exists to provide "
-            "channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an "
-            "optional batch dimension (i.e. 3D or 4D inputs).",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim. This behavior will change in a future release to interpret the input as one "
+            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+            "dropout behavior, please switch to using dropout1d instead.",
             stacklevel=2,
         )
+    elif input.dim() != 4:
+        _warn_of_dims("dropout2d", input.dim(), 2)
     return _of_channels(input, p, training, inplace)
 
 
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     _check(p)
-    if input.dim() == 4:
+    if input.dim() not in (4, 5):
+        _warn_of_dims("dropout3d", input.dim(), 3)
+    if input.dim() != 5:
         result = _of_channels(input.unsqueeze(0), p, training, inplace).squeeze(0)
         return input if inplace else result
     return _of_channels(input, p, training, inplace)
@@ -122,6 +153,7 @@ def _alpha_dropped(
         return input
     if p == 1.0:
         return input.mul_(0.0) if inplace else t.mul(input, 0.0)
+    _check_drawn(input)
     alpha = 1.7580993408473766
     mask = keep_mask(shape, 1.0 - p)
     a = 1.0 / ((alpha * alpha * p + 1.0) * (1.0 - p)) ** 0.5

@@ -40,6 +40,11 @@ def batch_norm(
     otherwise."""
     if input.dim() >= 2:
         _check_statistics(input.shape[1], (running_mean, running_var, weight, bias))
+    if (eps <= 0) if training else (eps < 0):
+        wanted = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
+    if training and (running_mean is None) is not (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training:
         for name, given in (("running_mean", running_mean), ("running_var", running_var)):
             if given is None and input.shape != (0,):
@@ -101,19 +106,31 @@ def instance_norm(
     bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """Batch norm of every sample by itself."""
-    if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    if prod(input.shape[2:]) == 1:
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
+    if use_input_stats and prod(input.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
         )
     samples, channels = input.shape[:2]
+    every = [
+        None if each is None else each.repeat(samples)
+        for each in (running_mean, running_var, weight, bias)
+    ]
+    _check_statistics(samples * channels, every)
     flat = input.reshape(1, samples * channels, *input.shape[2:])
-    output, mean, var, *_ = t.batch_norm_train(flat, None, None, eps)
+    if not input.numel():
+        return flat.clone().view(input.shape)
+    means, variances, weights, biases = every
+    if not use_input_stats:
+        return t.batch_norm_eval(flat, means, variances, weights, biases, eps).view(input.shape)
+    output, mean, var, *_ = t.batch_norm_train(flat, weights, biases, eps)
     for running, new in ((running_mean, mean), (running_var, var)):
         if running is not None:
-            _average(running, new.detach().reshape(samples, channels).mean(0), momentum)
-    return _per_channel(output.reshape(input.shape), weight, bias)
+            _average(running, new.detach().view(samples, channels).mean(0), momentum)
+    return output.view(input.shape)
 
 
 def group_norm(
@@ -130,6 +147,7 @@ def group_norm(
             f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
         )
     samples, channels = input.shape[:2]
+    _check_batch([samples * channels // num_groups, num_groups, *input.shape[2:]])
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if channels % num_groups:
@@ -144,10 +162,7 @@ def group_norm(
                 f"but got {name} of shape {list(given.shape)} and input of shape "
                 f"{list(input.shape)}"
             )
-    per_group = input.numel() // max(samples * num_groups, 1)
-    rows = input.reshape(samples, num_groups, per_group)
-    output = layer_norm(rows, (per_group,), None, None, eps).reshape(input.shape)
-    return _per_channel(output, weight, bias)
+    return t.group_norm_rows(input, num_groups, weight, bias, eps)[0]
 
 
 def local_response_norm(

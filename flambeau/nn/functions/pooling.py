@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau.base import dtypes
 from flambeau.gradients.autocast import in_float32
 from flambeau.nn.modules.utils import repeated
+from flambeau.ops.define import not_implemented, type_name
+from flambeau.ops.pooling.sizes import ints_of, wrong_count, wrong_dims
 from flambeau.tensor import functions as t
 
 
@@ -25,13 +28,40 @@ def _line(name: str, input: Any) -> None:
 
 def _in_two(name: str, what: str, value: Any, lead: int) -> Any:
     """A number of the one spatial dim as numbers of two, the first of which does nothing."""
-    if value is None or (isinstance(value, (tuple, list)) and not value):
+    if what == "stride" and (value is None or value in ((), [])):
         return None
-    if isinstance(value, (tuple, list)):
-        if len(value) != 1:
-            raise RuntimeError(f"{name}() argument '{what}' must contain one int")
-        (value,) = value
-    return (lead, value)
+    numbers = ints_of(name, what, value)
+    if len(numbers) != 1:
+        if name == "max_pool1d":
+            raise RuntimeError(
+                f"{name}() {what} must be an int, list of ints or tuple of ints of size 1 but got "
+                f"size {len(numbers)}"
+            )
+        raise RuntimeError(
+            f"{name}() argument '{what}' should contain one int (got {len(numbers)})"
+        )
+    return (lead, *numbers)
+
+
+def _check_line(name: str, size: int, given: dict[str, int], ceil_mode: bool) -> None:
+    """torch's checks of a pool over one dim."""
+    for what in ("kernel_size", "stride", "dilation"):
+        if given[what] <= 0:
+            raise RuntimeError(f"{name}() {what} must be greater than zero, but got {given[what]}")
+        if what != "stride":
+            continue
+        kernel, pad = given["kernel_size"], given["padding"]
+        if pad < 0:
+            raise RuntimeError(f"{name}() padding must be non-negative, but got {pad}")
+        if pad > kernel // 2:
+            raise RuntimeError(
+                f"{name}() padding should be at most half of kernel size, but got padding={pad} "
+                f"and kernel_size={kernel}"
+            )
+    room = size + 2 * pad - given["dilation"] * (kernel - 1) - 1
+    outputs = (room + (given["stride"] - 1 if ceil_mode else 0)) // given["stride"] + 1
+    if outputs < 1:
+        raise RuntimeError(f"{name}() Invalid computed output size: {outputs}")
 
 
 def max_pool1d(
@@ -44,11 +74,10 @@ def max_pool1d(
     step = _in_two("max_pool1d", "stride", stride, 1) or kernel
     pad = _in_two("max_pool1d", "padding", padding, 0)
     far = _in_two("max_pool1d", "dilation", dilation, 1)
-    if step[1] > 0 and kernel[1] > 0:
-        room = input.shape[-1] + 2 * pad[1] - far[1] * (kernel[1] - 1) - 1
-        outputs = (room + (step[1] - 1 if ceil_mode else 0)) // step[1] + 1
-        if outputs < 1:
-            raise RuntimeError(f"max_pool1d() Invalid computed output size: {outputs}")
+    numbers = {"kernel_size": kernel[1], "stride": step[1], "padding": pad[1], "dilation": far[1]}
+    _check_line("max_pool1d", input.shape[-1], numbers, ceil_mode)
+    if not (return_indices or input.is_floating_point()):
+        raise not_implemented("max_pool1d_impl", input.dtype)
     values, indices = t.max_pool2d_with_indices(
         input.unsqueeze(-2), kernel, step, pad, far, ceil_mode
     )
@@ -101,7 +130,8 @@ def avg_pool1d(
     """
     if input.dim() not in (2, 3):
         raise RuntimeError(
-            f"Expected 2D or 3D (batch mode) tensor for input, but got: {list(input.shape)}"
+            f"Expected 2 to 3 dimensions, but got {input.dim()}-dimensional tensor for argument #1 "
+            "'self' (while checking arguments for avg_pool1d)"
         )
     kernel = _in_two("avg_pool1d", "kernel_size", kernel_size, 1)
     step = _in_two("avg_pool1d", "stride", stride, 1)
@@ -114,14 +144,33 @@ def avg_pool1d(
 def _wanted(name: str, input: Any, output_size: Any, count: int) -> tuple[int, ...]:
     """Numbers of outputs; None: as many as there are places."""
     given = repeated(output_size, count)
-    if len(given) != count:
-        raise RuntimeError(f"{name}: output_size must be {count}")
     spatial = input.shape[-count:]
-    if len(spatial) < count:
-        raise RuntimeError(
-            f"{name}: Expected {count + 1}D or {count + 2}D tensor, but got {list(input.shape)}"
-        )
+    called = f"{name}()" if "max" in name else name
+    if count == 1:
+        _check_adaptive_line(name, input, given)
+    elif len(given) != count:
+        raise RuntimeError(wrong_count(called, count))
+    elif len(spatial) < count:
+        raise RuntimeError(wrong_dims(called, input.shape, count))
     return tuple(s if g is None else g for g, s in zip(given, spatial, strict=True))
+
+
+def _check_adaptive_line(name: str, input: Any, given: Any) -> None:
+    if len(given) != 1:
+        raise RuntimeError(
+            f"{name}() argument 'output_size' should contain one int (got {len(given)})"
+        )
+    if input.dim() not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {input.dim()}-dimensional tensor for argument #1 "
+            f"'self' (while checking arguments for {name})"
+        )
+    if "max" in name and 0 in input.shape[1:]:
+        dim = 1 + list(input.shape[1:]).index(0)
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
+            f"has sizes {list(input.shape)} with dimension {dim} being empty"
+        )
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
@@ -168,6 +217,44 @@ adaptive_max_pool2d = _adaptive_max("adaptive_max_pool2d", 2)
 adaptive_max_pool3d = _adaptive_max("adaptive_max_pool3d", 3)
 
 
+def _check_places(input: Any, indices: Any, count: int) -> None:
+    """Refuse indices that are no places of the input's elements."""
+    if indices.dtype is not dtypes.int64:
+        but = "" if count == 3 else f" but got: {type_name(indices._layout)}"
+        raise RuntimeError(f"elements in indices should be type int64{but}")
+    lead = input.dim() - count
+    if lead not in (1, 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{count}d should be a {count + 1}d or {count + 2}d Tensor, but "
+            f"got a tensor with {input.dim()} dimensions."
+        )
+    if input.shape != indices.shape:
+        tail = [1] * (count == 1)
+        raise RuntimeError(
+            "Expected shape of indices to be same as that of the input tensor "
+            f"({[*input.shape, *tail]}) but got indices tensor with shape: "
+            f"{[*indices.shape, *tail]}"
+        )
+
+
+def _unpooled_sizes(given: Any, usual: tuple[int, ...], stride: Any) -> tuple[int, ...]:
+    """The sizes asked for, each less than a stride from what is usual."""
+    count = len(usual)
+    sizes = given[2:] if len(given) == count + 2 else given
+    if len(sizes) != count:
+        raise ValueError(
+            f"output_size should be a sequence containing {count} or {count + 2} elements, but it "
+            f"has a length of '{len(sizes)}'"
+        )
+    for dim, (size, own, step) in enumerate(zip(sizes, usual, stride, strict=True)):
+        if not own - step < size < own + step:
+            raise ValueError(
+                f'invalid output_size "{sizes}" (dim {dim} must be between {own - step} and '
+                f"{own + step})"
+            )
+    return tuple(sizes)
+
+
 def _unpool(name: str, count: int) -> Any:
     def pool(
         input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
@@ -176,14 +263,15 @@ def _unpool(name: str, count: int) -> Any:
         kernel = repeated(kernel_size, count)
         stride = kernel if stride is None else repeated(stride, count)
         padding = repeated(padding, count)
-        if output_size is None:
-            output_size = tuple(
-                (size - 1) * step - 2 * pad + k
-                for size, step, pad, k in zip(
-                    input.shape[-count:], stride, padding, kernel, strict=True
-                )
+        _check_places(input, indices, count)
+        sizes = tuple(
+            (size - 1) * step - 2 * pad + k
+            for size, step, pad, k in zip(
+                input.shape[-count:], stride, padding, kernel, strict=True
             )
-        sizes = tuple(output_size)[-count:]
+        )
+        if output_size is not None:
+            sizes = _unpooled_sizes(output_size, sizes, stride)
         lead = input.shape[: input.dim() - count]
         zeros = input.new_zeros((*lead, math.prod(sizes)))
         made = zeros.scatter(-1, indices.flatten(-count), input.flatten(-count))

@@ -158,9 +158,8 @@ class LargestOfWindowsBackward(Operator):
         return b.reshape(made, tuple(shape))
 
     def vjp(self, t: Any, grad: Any, grad_layout: Any, indices: Any, count: int) -> Any:
-        lead = grad_layout.shape[: grad_layout.ndim - count]
-        flat = grad.reshape(*lead, -1)
-        return flat.gather(-1, indices.reshape(*lead, -1)).reshape(grad_layout.shape), None
+        flat = grad.flatten(-count)
+        return flat.gather(-1, indices.flatten(-count)).reshape(grad_layout.shape), None
 
     def samples(self, s: Any) -> list[Any]:
         return [

@@ -17,9 +17,11 @@ _COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 def numbers(name: str, what: str, given: Any, count: int, default: Ints = ()) -> Ints:
     """A number for each spatial dim; `default` where none are given."""
-    if isinstance(given, int):
+    if type(given) is int:
         return (given,) * count
-    made = tuple([int(each) for each in given or ()])
+    if given is None and default:
+        return default
+    made = ints_of(name, what, given)
     if len(made) == 1:
         return made * count
     if not made and default:
@@ -30,6 +32,23 @@ def numbers(name: str, what: str, given: Any, count: int, default: Ints = ()) ->
             f"{name}: {what} must {omitted}be a single int, or a tuple of {_COUNTS[count]}"
         )
     return made
+
+
+_POSITIONS = {"kernel_size": 2, "stride": 3, "padding": 4, "dilation": 5}
+
+
+def ints_of(name: str, what: str, given: Any) -> Ints:
+    """The ints given, alone or in a sequence; raises torch's error for anything else."""
+    must = f"{name}(): argument '{what}' (position {_POSITIONS[what]}) must be tuple of ints"
+    if not isinstance(given, (tuple, list)):
+        if isinstance(given, bool) or not hasattr(given, "__index__"):
+            raise TypeError(f"{must}, not {type(given).__name__}")
+        return (given.__index__(),)
+    for place, each in enumerate(given):
+        if not hasattr(each, "__index__"):
+            kind = type(each).__name__
+            raise TypeError(f"{must}, but found element of type {kind} at pos {place}")
+    return tuple([each.__index__() for each in given])
 
 
 class Windows(NamedTuple):
@@ -67,12 +86,12 @@ def pooled(
     check_dims(name, input, count)
     if any(each == 0 for each in stride):
         raise RuntimeError("stride should not be zero")
-    if any(each < 0 for each in stride):
-        raise RuntimeError(f"stride should be greater than zero, but got {_named(stride)}")
     if any(each <= 0 for each in kernel):
         raise RuntimeError(
             f"kernel size should be greater than zero, but got {_named(kernel).replace('d', 'k')}"
         )
+    if any(each < 0 for each in stride):
+        raise RuntimeError(f"stride should be greater than zero, but got {_named(stride)}")
     if any(each <= 0 for each in dilation):
         text = " ".join(
             f"dilation{axis}: {each}"
@@ -87,7 +106,7 @@ def pooled(
     if any(size < 1 for size in sizes):
         channels = input.shape[-count - 1]
         given = "x".join(map(str, (channels, *spatial)))
-        made = "x".join(map(str, (channels, *(max(size, 0) for size in sizes))))
+        made = "x".join(map(str, (channels, *sizes)))
         raise RuntimeError(
             helped(
                 f"Given input size: ({given}). Calculated output size: ({made}). Output size is "
@@ -129,12 +148,26 @@ def check_dims(name: str, input: Layout, count: int) -> None:
         )
 
 
+def wrong_count(name: str, count: int) -> str:
+    """torch's sentence for other than `count` outputs."""
+    if name.endswith("()"):
+        return f"{name}: internal error: output_size.size() must be {count}"
+    return f"{name}: output_size must be {count}"
+
+
+def wrong_dims(name: str, input_shape: Any, count: int) -> str:
+    """torch's sentence for other than channels, or a batch of them, before `count` dims."""
+    but = "but got:" if name.endswith("()") else "but got"
+    function = name.removesuffix("()")
+    return f"{function}(): Expected {count + 1}D or {count + 2}D tensor, {but} {list(input_shape)}"
+
+
 def adaptive_sizes(name: str, input: Layout, count: int, output_size: Any) -> Ints:
     """Outputs asked for; None: as many as there are places."""
     given = (output_size,) * count if isinstance(output_size, int) else tuple(output_size)
     given = given * count if len(given) == 1 else given
     if len(given) != count:
-        raise RuntimeError(f"{name}: output_size must be {count}")
+        raise RuntimeError(wrong_count(name, count))
     spatial = input.shape[-count:]
     sizes = tuple(
         size if each is None else int(each) for each, size in zip(given, spatial, strict=True)
@@ -145,13 +178,13 @@ def adaptive_sizes(name: str, input: Layout, count: int, output_size: Any) -> In
             f"{{{', '.join(map(str, sizes))}}}"
         )
     if input.ndim not in (count + 1, count + 2):
-        raise RuntimeError(
-            f"{name}: Expected {count + 1}D or {count + 2}D tensor, but got {list(input.shape)}"
-        )
-    for dim in range(input.ndim - count - (0 if input.ndim == count + 1 else 1), input.ndim):
+        raise RuntimeError(wrong_dims(name, input.shape, count))
+    of_places = name == "adaptive_avg_pool2d"  # which alone takes an image without channels
+    for dim in range(input.ndim - count if of_places else 1, input.ndim):
         if input.shape[dim] == 0:
             raise RuntimeError(
-                f"{name}: Expected input to have non-zero size for non-batch dimensions, but "
-                f"input has sizes {list(input.shape)} with dimension {dim} being empty"
+                f"{name.removesuffix('()')}(): Expected input to have non-zero size for non-batch "
+                f"dimensions, but input has sizes {list(input.shape)} with dimension {dim} being "
+                "empty"
             )
     return sizes

@@ -3,7 +3,7 @@
 Keeps     moments in two corrected passes (reduction/moments.py). Where gradients of gradients are
           wanted, vjp is made of plain operators, else it is one operator.
 Touches   ops.define, reduction.moments.
-Not here  batch_norm (batch_normalization.py), group_norm (nn/functional.py)."""
+Not here  batch_norm (batch_normalization.py), group_norm (group_normalization.py)."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def check_normalized_shape(name: str, input: Layout, shape: tuple[int, ...], **g
             )
     if input.shape[input.ndim - len(shape) :] != shape or input.ndim < len(shape):
         wanted = "".join(f", {size}" for size in shape)
+        wanted = wanted[2:] if name == "rms_norm" else wanted  # torch forgets a comma
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*{wanted}], but got "
             f"input of size{list(input.shape)}"
@@ -48,11 +49,10 @@ def check_parameters(kernel: str, input: Layout, *given: Layout | None) -> None:
     """Parameters have the input's dtype, or float32 beside a half precision input."""
     mixed = [each for each in given if each is not None and each.dtype is not input.dtype]
     if mixed:
-        is_half = input.dtype.compute is not input.dtype
-        if not input.dtype.is_floating_point:
-            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
-        if not is_half or any(each.dtype is not dtypes.float32 for each in mixed):
+        if any(each.dtype is not dtypes.float32 for each in mixed):
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+        if input.dtype.compute is input.dtype:
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
     check_floating(kernel, input)
 
 
@@ -220,6 +220,10 @@ class RootMeanSquareNorm(Operator):
         shape = (
             (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         )
+        if input.ndim < len(shape):
+            raise ValueError(
+                f"Input tensor must have at least {len(shape)} dimensions, but got {input.ndim}"
+            )
         check_normalized_shape(self.name, input, shape, weight=weight)
         if not input.dtype.is_complex:
             check_floating("rms_norm", input)
@@ -256,9 +260,7 @@ class RootMeanSquareNorm(Operator):
 
 
 def _machine_epsilon(input: Layout) -> float:
-    from flambeau.base.dtypes import FLOAT_FACTS
-
-    return float(2.0 ** -FLOAT_FACTS[input.dtype.compute.to_real()][0])
+    return float(2.0 ** -dtypes.FLOAT_FACTS[input.dtype.compute.to_real()][0])
 
 
 def root_mean_square(b: Any, elements: Any, dims: Any, eps: float) -> tuple[Any, Any]:
