@@ -207,6 +207,10 @@ def __getattr__(name: str) -> Any:
             if error.name != room:
                 raise
             return _missing(name)
+    elif name.startswith("_foreach_"):
+        found = import_module("flambeau.tensor.public.foreach").named(name)
+        if found is None:
+            return _missing(name)
     elif name == "torch":  # torch.torch, which programs write by mistake
         found = import_module("flambeau")
     elif name in _MODULES:
