@@ -61,6 +61,14 @@ class SparseTensor:
         rows, columns = self.shape
         return rows * columns
 
+    def is_floating_point(self) -> bool:
+        """Whether the values are floats."""
+        return self._value.is_floating_point()
+
+    def is_complex(self) -> bool:
+        """Whether the values are complex."""
+        return self._value.is_complex()
+
     def sparse_dim(self) -> int:
         """Two."""
         return 2

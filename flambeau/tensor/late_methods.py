@@ -107,9 +107,9 @@ LATE: Final[dict[str, dict[str, str]]] = {
         **{
             name: name
             for name in (
-                "apply_", "as_strided", "as_strided_", "dim_order", "is_set_to", "map_",
-                "pin_memory", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_", "t_",
-                "transpose_", "unsqueeze_", "view",
+                "apply_", "as_strided", "as_strided_", "as_subclass", "dim_order", "is_set_to",
+                "map_", "pin_memory", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_",
+                "t_", "transpose_", "unsqueeze_", "view",
             )
         },
         "__deepcopy__": "deepcopy", "type": "type_of",

@@ -110,6 +110,19 @@ class Tensor(View, metaclass=TensorMeta):
     def __hash__(self) -> int:
         return id(self)
 
+    @classmethod
+    def _from_tensor(cls, data: Tensor) -> Any:
+        """An instance of a subclass over the tensor's memory, not yet asking for gradients."""
+        return empty_like_class(cls, data)
+
+    @staticmethod
+    def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Any:
+        """A leaf of a subclass over the tensor's memory, as the subclass's `__new__` makes it."""
+        made = empty_like_class(cls, data)
+        if require_grad:
+            made.requires_grad_()
+        return made
+
     if TYPE_CHECKING:
         # Members come from the registry and from tables: methods.py, late_methods.py; these
         # give one Tensor however they are called.

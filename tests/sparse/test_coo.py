@@ -77,3 +77,11 @@ def test_indices_below_zero_or_past_the_size_are_refused_by_their_dim():
 def test_a_device_that_is_not_there_is_refused():
     with pytest.raises((AssertionError, RuntimeError), match="CUDA"):
         matrix(device="cuda")
+
+
+def test_a_module_keeps_a_matrix_as_a_buffer():
+    module = torch.nn.Linear(2, 2)
+    module.register_buffer("adjacency", torch.eye(2).to_sparse())
+    module.adjacency = torch.ones(2, 2).to_sparse()
+    assert module.double().adjacency.dtype is torch.float64
+    assert module.state_dict()["adjacency"].to_dense().tolist() == [[1.0, 1.0], [1.0, 1.0]]

@@ -143,7 +143,7 @@ class Module:
             self.register_buffer(name, value, getattr(value, "persistent", True))
             return
         if buffers is not None and name in buffers:
-            if value is not None and not isinstance(value, Tensor):
+            if value is not None and not state.is_kept(value):
                 raise TypeError(
                     f"cannot assign '{type_name(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
@@ -214,7 +214,7 @@ class Module:
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_name(name, "buffer", self._buffers)
-        if tensor is not None and not isinstance(tensor, Tensor):
+        if tensor is not None and not state.is_kept(tensor):
             raise TypeError(
                 f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or "
                 "None required)"

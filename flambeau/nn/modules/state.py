@@ -42,6 +42,11 @@ class IncompatibleKeys(tuple[list[str], list[str]]):
         return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
 
 
+def is_kept(value: Any) -> bool:
+    """Whether a value may be a buffer: a tensor, or a sparse matrix, which is no Tensor here."""
+    return isinstance(value, Tensor) or getattr(value, "is_sparse", False) is True
+
+
 def get_extra_state(self: Any) -> Any:
     """Extra state to save, for modules that have some."""
     raise RuntimeError(

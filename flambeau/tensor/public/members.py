@@ -292,7 +292,7 @@ def rebuilt(
     """A pickled tensor."""
     made = creation.from_bytes(raw, shape, element, device)
     if kind is not Tensor:
-        made = kind._from_tensor(made) if hasattr(kind, "_from_tensor") else made
+        made = kind._from_tensor(made)
     if needs_grad:
         members.set_requires_grad(made, True)
     if extra:
@@ -316,12 +316,25 @@ def reduce_ex(self: Tensor, protocol: Any) -> Any:
     )  # fmt: skip
 
 
+def as_subclass(self: Tensor, cls: type[Tensor]) -> Any:
+    """The same elements with the same history, as an instance of a subclass.
+
+    >>> import flambeau as torch
+    >>> class Length(torch.Tensor): pass
+    >>> type(torch.ones(2).as_subclass(Length)).__name__
+    'Length'
+    """
+    made = functions.alias(self)
+    made.__class__ = cls
+    return made
+
+
 def copy_of(self: Tensor) -> Tensor:
     """copy.copy: another tensor over the same memory."""
     made: Tensor = functions.alias(self.detach())
     made._base = None
     if type(self) is not Tensor:
-        made = type(self)._from_tensor(made)  # type: ignore[attr-defined]
+        made = type(self)._from_tensor(made)
     if members.requires_grad(self):
         members.set_requires_grad(made, True)
     return made
@@ -429,7 +442,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     made = functions.clone(self.detach())
     if type(self) is not Tensor:
-        made = type(self)._from_tensor(made)  # type: ignore[attr-defined]
+        made = type(self)._from_tensor(made)
     if members.requires_grad(self):
         members.set_requires_grad(made, True)
     if self._grad is not None:
