@@ -352,3 +352,25 @@ def hvp(
         _check_rows(rows, strict)
         found = along(rows, places, vectors, create_graph)
     return _finished(value, create_graph), _same(_finished(found, create_graph), is_tuple)
+
+
+# By these names libraries that compute Jacobians of their own take the parts.
+
+
+def _as_tuple(inp: Any, arg_name: Any = None, fn_name: Any = None) -> tuple[bool, Tensors]:
+    return _tuple_of(inp, arg_name, fn_name)
+
+
+_grad_postprocess = _finished
+
+
+def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
+    if not isinstance(to_unpack, tuple):
+        return _same(res, to_unpack)
+    outer, inner = to_unpack
+    return _same(tuple(_same(each, inner) for each in res), outer)
+
+
+def _construct_standard_basis_for(tensors: Tensors, tensor_numels: tuple[int, ...]) -> Tensors:
+    eye = RUNTIME.functions.eye(sum(tensor_numels), dtype=tensors[0].dtype)
+    return tuple(eye.split(tensor_numels, 1))

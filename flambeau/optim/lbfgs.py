@@ -12,7 +12,7 @@ from flambeau.autograd.grad_mode import enable_grad, no_grad
 from flambeau.optim import group as groups
 from flambeau.optim.each import as_reals
 from flambeau.optim.optimizer import Optimizer
-from flambeau.optim.wolfe import strong_wolfe
+from flambeau.optim.wolfe import Bounds, cubic_minimum, strong_wolfe
 from flambeau.tensor import functions as t
 
 
@@ -168,3 +168,17 @@ class LBFGS(Optimizer):
             at, length, direction, loss, gradient, slope,
             max_steps=group["max_eval"] - n_evals,
         )  # fmt: skip
+
+
+def _strong_wolfe(
+    obj_func: Any, x: Any, t: Any, d: Any, f: float, g: Any, gtd: Any, c1: float = 1e-4,
+    c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[float, Any, Any, int]:  # fmt: skip
+    """The line search by the name and with the arguments by which libraries call it."""
+    bounds = Bounds(c1, c2, tolerance_change)
+    return strong_wolfe(
+        lambda step: obj_func(x, step, d), t, d, f, g, gtd, max_steps=max_ls, bounds=bounds
+    )
+
+
+_cubic_interpolate = cubic_minimum

@@ -7,11 +7,18 @@ Not here  directions (lbfgs.py)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-_SUFFICIENT = 1e-4
-_CURVATURE = 0.9
-_SMALLEST = 1e-9
+
+class Bounds(NamedTuple):
+    """What a step has to satisfy, and where brackets are small enough."""
+
+    sufficient: float = 1e-4
+    curvature: float = 0.9
+    smallest: float = 1e-9
+
+
+_USUAL = Bounds()
 
 
 def cubic_minimum(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: Any = None) -> Any:
@@ -43,7 +50,7 @@ class _Point:
 
 def strong_wolfe(
     at: Callable[[Any], tuple[float, Any]], length: Any, direction: Any, loss: float,
-    gradient: Any, slope: Any, max_steps: int = 25,
+    gradient: Any, slope: Any, max_steps: int = 25, bounds: Bounds = _USUAL,
 ) -> tuple[float, Any, Any, int]:  # fmt: skip
     """(loss, gradient, step length, evaluations) of a step that satisfies the conditions."""
     reach = direction.abs().max()
@@ -54,7 +61,7 @@ def strong_wolfe(
         return _Point(step, value, found, found.dot(direction))
 
     def too_high(point: _Point) -> Any:
-        return point.loss > (loss + _SUFFICIENT * point.length * slope)
+        return point.loss > (loss + bounds.sufficient * point.length * slope)
 
     new = tried(length)
     n_evals, n_steps = 1, 0
@@ -63,7 +70,7 @@ def strong_wolfe(
     while n_steps < max_steps:
         if too_high(new) or (n_steps > 1 and new.loss >= before.loss):
             bracket = [before, new]
-        elif abs(new.slope) <= -_CURVATURE * slope:
+        elif abs(new.slope) <= -bounds.curvature * slope:
             return new.loss, new.gradient, new.length, n_evals
         elif new.slope >= 0:
             bracket = [before, new]
@@ -80,12 +87,18 @@ def strong_wolfe(
         n_steps += 1
     if n_steps == max_steps:
         bracket = [start, new]
-    low, more = _zoomed(bracket, tried, too_high, slope, reach, max_steps - n_steps)
+    low, more = _zoomed(bracket, tried, too_high, slope, reach, max_steps - n_steps, bounds)
     return low.loss, low.gradient, low.length, n_evals + more
 
 
 def _zoomed(
-    bracket: list[_Point], tried: Any, too_high: Any, slope: Any, reach: Any, max_steps: int
+    bracket: list[_Point],
+    tried: Any,
+    too_high: Any,
+    slope: Any,
+    reach: Any,
+    max_steps: int,
+    limits: Bounds,
 ) -> tuple[_Point, int]:
     """The best point of a bracket made smaller and smaller, and how many were tried."""
     low, high = (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
@@ -93,7 +106,7 @@ def _zoomed(
     n_evals = 0
     while n_evals < max_steps:
         first, second = bracket
-        if abs(second.length - first.length) * reach < _SMALLEST:
+        if abs(second.length - first.length) * reach < limits.smallest:
             break
         step = cubic_minimum(
             first.length, first.loss, first.slope, second.length, second.loss, second.slope
@@ -115,7 +128,7 @@ def _zoomed(
             bracket[high] = new
             low, high = (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
             continue
-        is_done = abs(new.slope) <= -_CURVATURE * slope
+        is_done = abs(new.slope) <= -limits.curvature * slope
         if not is_done and new.slope * (bracket[high].length - bracket[low].length) >= 0:
             bracket[high] = bracket[low]
         bracket[low] = new

@@ -63,11 +63,11 @@ class SparseTensor:
 
     def is_floating_point(self) -> bool:
         """Whether the values are floats."""
-        return self._value.is_floating_point()
+        return bool(self._value.is_floating_point())
 
     def is_complex(self) -> bool:
         """Whether the values are complex."""
-        return self._value.is_complex()
+        return bool(self._value.is_complex())
 
     def sparse_dim(self) -> int:
         """Two."""

@@ -54,3 +54,34 @@ def test_packages_list_names_that_nobody_used_yet(package, name):
     for part in package.split("."):
         found = getattr(found, part)
     assert found.__dict__[name] is vars(found)[name] is getattr(found, name)
+
+
+def test_a_line_search_by_the_inner_name():
+    from flambeau.optim.lbfgs import _cubic_interpolate, _strong_wolfe
+
+    def objective(x, step, direction):
+        place = x + step * direction
+        return float((place**4).sum()), 4 * place**3
+
+    x, direction = torch.tensor([1.0, 2.0]), torch.tensor([-1.0, -2.0])
+    loss, gradient = objective(x, 0.0, direction)
+    found = _strong_wolfe(objective, x, 1.0, direction, loss, gradient, gradient.dot(direction))
+    assert (found[0], found[3]) == (0.0, 1)
+    slope = gradient.dot(direction)
+    tight = _strong_wolfe(objective, x, 0.1, direction, loss, gradient, slope, c2=0.01)
+    assert abs(tight[1].dot(direction)) <= 0.01 * abs(slope)
+    at = _cubic_interpolate(0.0, 1.0, torch.tensor(-1.0), 1.0, 1.0, torch.tensor(1.0))
+    assert float(at) == 0.5
+
+
+def test_parts_of_a_jacobian_by_their_inner_names():
+    from flambeau.autograd import functional
+
+    x = torch.ones(2)
+    was_tuple, values = functional._as_tuple(x, "inputs", "jacobian")
+    assert (was_tuple, values) == (False, (x,))
+    rows, more = functional._construct_standard_basis_for((x, torch.ones(1)), (2, 1))
+    assert rows.tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    assert more.tolist() == [[0.0], [0.0], [1.0]]
+    assert functional._tuple_postprocess(((x,), (x,)), (True, False)) == (x, x)
+    assert functional._grad_postprocess(((x,),), create_graph=False)[0][0].grad_fn is None

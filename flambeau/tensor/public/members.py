@@ -286,8 +286,8 @@ def _writable_bytes(array: Any) -> Any:
 
 
 def rebuilt(
-    kind: type, raw: bytes, shape: tuple[int, ...], element: dtype, needs_grad: bool, extra: Any,
-    device: Device = CPU,
+    kind: type[Tensor], raw: bytes, shape: tuple[int, ...], element: dtype, needs_grad: bool,
+    extra: Any, device: Device = CPU,
 ) -> Tensor:  # fmt: skip
     """A pickled tensor."""
     made = creation.from_bytes(raw, shape, element, device)
