@@ -106,9 +106,7 @@ def _applied(
     if stem in _NUMBERS and not isinstance(others[0], Tensor):
         stem = _NUMBERS[stem]
     if stem == "norm":
-        from flambeau import linalg
-
-        return linalg.vector_norm(tensor, *(others or [2]), **options)
+        return tensor.norm(*(others or [options.get("ord", 2)]), dtype=options.get("dtype"))
     method = getattr(tensor, stem + "_" * in_place)
     if stem in ("addcdiv", "addcmul"):
         return method(*others[:2], value=others[2])
