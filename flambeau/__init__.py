@@ -208,7 +208,7 @@ def __getattr__(name: str) -> Any:
                 raise
             return _missing(name)
     elif name.startswith("_foreach_"):
-        found = import_module("flambeau.tensor.public.foreach").named(name)
+        found = import_module("flambeau.optim.foreach").named(name)
         if found is None:
             return _missing(name)
     elif name == "torch":  # torch.torch, which programs write by mistake

@@ -2,7 +2,7 @@
 
 Keeps     each tensor is computed by the method of its own: fusion, not a list, makes loops few.
 Touches   Tensor's methods.
-Not here  optimizers (optim/)."""
+Not here  optimizers: these do without."""
 
 from __future__ import annotations
 
