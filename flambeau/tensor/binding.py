@@ -32,15 +32,15 @@ from flambeau.tensor.number_rules import (
 )
 from flambeau.tensor.parameters import (
     ABSENT,
-    INTS,
+    TYPES,
     Parameter,
-    as_int,
     hashable,
     in_own_words,
     in_todays_order,
     of_numbers,
     parameters_of,
     role_of,
+    typed,
     wrong_call,
     wrong_type,
 )
@@ -95,8 +95,11 @@ class Binding:
         self.parameters = parameters_of(operator)
         self.positions = {p.name: n for n, p in enumerate(self.parameters)}
         self.n_positional = sum(not p.is_keyword for p in self.parameters)
-        self._ints = [n for n, p in enumerate(self.parameters) if p.annotation in INTS]
+        self._types = {
+            n: TYPES[p.annotation] for n, p in enumerate(self.parameters) if p.annotation in TYPES
+        }
         self.signatures: dict[Any, Signature] = new_table()
+        self.hot: dict[Any, Signature] = new_table()  # of the closures of functions and methods
         self.is_view = isinstance(operator, ViewOperator)
         self.has_operands = any(p.kind == "Operand" for p in self.parameters)
         bounded = type(operator).bounds is not Operator.bounds
@@ -141,9 +144,9 @@ class Binding:
             if value is ABSENT:
                 words = f'missing 1 required positional arguments: "{parameter.name}"'
                 raise wrong_call(self, arguments, named, f"{self.name}() {words}")
-        for place in self._ints:
-            if values[place].__class__ is not int:
-                values[place] = as_int(self, place, values[place], place >= count)
+        for place, kind in self._types.items():
+            if values[place].__class__ is not kind:
+                values[place] = typed(self, place, values[place], place >= count)
         return values
 
     def _unknown(self, name: str) -> str:

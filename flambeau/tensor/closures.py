@@ -18,6 +18,7 @@ from flambeau.engine.storage import Storage
 from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.gradients import autocast
 from flambeau.tensor.arguments.python_data import is_array
+from flambeau.tensor.arguments.refusals import refusing
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
 from flambeau.tensor.number_rules import is_number, may_overflow
@@ -46,9 +47,9 @@ def _plain(binding: Binding, arguments: tuple[Any, ...]) -> Signature | None:
     return signature if signature.out_bytes <= HEAVY_BYTES else None
 
 
-def unary(binding: Binding) -> Callable[..., Any]:
+def unary(binding: Binding, is_method: bool = False) -> Callable[..., Any]:
     """Function of one tensor; further arguments take the general path."""
-    signatures = new_table()
+    signatures = binding.hot
     differentiable = binding.operator.differentiable
 
     def function(input: Any = ABSENT, *rest: Any, **named: Any) -> Any:
@@ -94,12 +95,13 @@ def unary(binding: Binding) -> Callable[..., Any]:
             binding.mark_inference(out)
         return out
 
-    return callables.unary(binding, autocast.casting(binding.name, function), signatures)
+    made = refusing(autocast.casting(binding.name, function), binding.name, is_method)
+    return callables.unary(binding, made, signatures)
 
 
-def binary(binding: Binding) -> Callable[..., Any]:
+def binary(binding: Binding, is_method: bool = False) -> Callable[..., Any]:
     """Function of a tensor and a tensor or number; other calls take the general path."""
-    signatures = new_table()
+    signatures = binding.hot
     operator = _two_operands(binding, signatures, is_operator=False)
 
     def function(*arguments: Any, **named: Any) -> Any:
@@ -107,7 +109,7 @@ def binary(binding: Binding) -> Callable[..., Any]:
             return binding(*arguments, **named)
         return operator(*arguments)
 
-    made = autocast.casting(binding.name, function)
+    made = refusing(autocast.casting(binding.name, function), binding.name, is_method)
     return callables.binary(binding, made, signatures, _extra(binding))
 
 
@@ -235,19 +237,20 @@ def _two_operands(
     return function
 
 
-def general(binding: Binding) -> Callable[..., Any]:
+def general(binding: Binding, is_method: bool = False) -> Callable[..., Any]:
     """Function that takes the general path."""
 
     def function(*arguments: Any, **named: Any) -> Any:
         return binding(*arguments, **named)
 
+    name = binding.name
     if binding.is_view:
-        return callables.view(binding, function)
-    return callables.general(binding, autocast.casting(binding.name, function))
+        return callables.view(binding, refusing(function, name, is_method))
+    return callables.general(binding, refusing(autocast.casting(name, function), name, is_method))
 
 
-def function_of(binding: Binding) -> Callable[..., Any]:
-    """The public callable of an operator, for functions and methods alike."""
+def function_of(binding: Binding, is_method: bool = False) -> Callable[..., Any]:
+    """The public callable of an operator. A method's differs in what its refusals count."""
     parameters = binding.parameters
     operands = [p for p in parameters if p.kind != "attribute"]
     required = [p for p in parameters if p.default is ABSENT]
@@ -255,13 +258,13 @@ def function_of(binding: Binding) -> Callable[..., Any]:
     special = binding.is_view or operator.updates or operator.returns or binding.has_bounds
     made: Callable[..., Any]
     if special or required != list(parameters[: len(required)]):
-        made = general(binding)
+        made = general(binding, is_method)
     elif len(required) == 1 and len(operands) == 1 and operands[0].kind == "Tensor":
-        made = unary(binding)
+        made = unary(binding, is_method)
     elif len(required) == 2 and all(p.kind in ("Tensor", "Operand") for p in required):
-        made = binary(binding)
+        made = binary(binding, is_method)
     else:
-        made = general(binding)
+        made = general(binding, is_method)
     made.__name__ = made.__qualname__ = binding.name
     made.__doc__ = type(binding.operator).__doc__
     return made

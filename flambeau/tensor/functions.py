@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.ops import names
 from flambeau.ops.define import REGISTRY
+from flambeau.tensor.arguments.refusals import refusing
 from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
 from flambeau.tensor.inplace import call_inplace
@@ -81,7 +82,8 @@ def inplace_function(name: str, is_operator: bool = False) -> Any:
             return NotImplemented
         return call_inplace(bound, arguments, named)
 
-    made: Any = callables.inplace(bound, function)
+    told = function if is_operator else refusing(function, name + "_", True)
+    made: Any = callables.inplace(bound, told)
     made.__name__ = made.__qualname__ = name + "_"
     made.__doc__ = f"In-place form of {name}."
     return made

@@ -19,6 +19,8 @@ from flambeau.ops import names
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions
+from flambeau.tensor.arguments.refusals import refusing
+from flambeau.tensor.arguments.signatures import FORMS
 from flambeau.tensor.late_methods import LATE
 from flambeau.tensor.native import callables, library
 from flambeau.tensor.native.reading import ways
@@ -104,9 +106,10 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     return functions.contiguous_copy(self)  # type: ignore[no-any-return]
 
 
-def reshape(self: Tensor, *shape: Any) -> Tensor:
+def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements under another shape: a view where strides allow, else a copy."""
-    wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    wanted = shape if shape is not None else sizes
+    wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else wanted
     try:
         return functions.view(self, tuple(wanted))  # type: ignore[no-any-return]
     except RuntimeError as error:
@@ -317,8 +320,8 @@ CONVERSIONS: dict[str, dtype] = {
 }  # fmt: skip
 
 
-def _late_method(room: str, name: str) -> Callable[[], Any]:
-    return lambda: getattr(import_module(f"flambeau.{room}"), name)
+def _late_method(room: str, name: str, method: str) -> Callable[[], Any]:
+    return lambda: refusing(getattr(import_module(f"flambeau.{room}"), name), method, True)
 
 
 def _operator_method(name: str) -> Callable[[], Any]:
@@ -327,11 +330,17 @@ def _operator_method(name: str) -> Callable[[], Any]:
 
 def _function_method(name: str) -> Callable[[], Any]:
     def make() -> Any:
-        function = getattr(functions, name)
-        if not _takes_sizes(name):
-            return function
-        made = _with_sizes(function)
+        if name not in REGISTRY:
+            return getattr(functions, name)
         bound = bindings.binding(name)
+        if not _takes_sizes(name):
+            return (
+                closures.function_of(bound, is_method=True)
+                if name in FORMS
+                else getattr(functions, name)
+            )
+        function = getattr(functions, name)
+        made = refusing(_with_sizes(function), name, True)
         if bound.is_view:
             return _named_as(function, callables.view(bound, made, packs=True))
         return made
@@ -346,7 +355,8 @@ def _named_as(function: Callable[..., Any], made: Any) -> Any:
 
 
 def _reshape_method() -> Any:
-    return _named_as(reshape, callables.view(bindings.binding("view"), reshape, packs=True))
+    told = refusing(reshape, "reshape", True)
+    return _named_as(reshape, callables.view(bindings.binding("view"), told, packs=True))
 
 
 def _getitem_method() -> Any:
@@ -480,7 +490,7 @@ def install() -> None:
         setattr(Tensor, name, LazyMethod(name, _inplace_operator(target)))
     for room, served in LATE.items():
         for name, function_name in served.items():
-            setattr(Tensor, name, LazyMethod(name, _late_method(room, function_name)))
+            setattr(Tensor, name, LazyMethod(name, _late_method(room, function_name, name)))
     for name, element in CONVERSIONS.items():
         setattr(Tensor, name, _converting(element))
     for function in (

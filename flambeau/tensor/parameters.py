@@ -13,6 +13,7 @@ from flambeau.base.dtypes import PYTHON_TYPES
 from flambeau.base.errors import helped
 from flambeau.ops.define import OPERAND_KINDS, Elementwise, Operator
 from flambeau.ops.define import View as ViewOperator
+from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.tensor import Tensor
 
 ABSENT: Final = object()
@@ -119,8 +120,8 @@ def wrong_call(
     operands = [each for each in binding.parameters if each.kind in ("Operand", "OptionalOperand")]
     if not operands or binding.name in _ONE_OVERLOAD:
         return TypeError(helped(words, expected=", ".join(p.name for p in binding.parameters)))
-    kinds = [_given(each) for each in arguments]
-    kinds += [f"{name}={_given(each)}" for name, each in named.items()]
+    kinds = [named_type(each) for each in arguments]
+    kinds += [f"{name}={named_type(each)}" for name, each in named.items()]
     return TypeError(
         helped(
             f"{binding.name}() received an invalid combination of arguments - got "
@@ -128,16 +129,6 @@ def wrong_call(
             expected=", ".join(p.name for p in binding.parameters),
         )
     )
-
-
-def _given(value: Any) -> str:
-    return "Tensor" if isinstance(value, Tensor) else kind_name(value)
-
-
-def kind_name(value: Any) -> str:
-    """A value's type as torch's messages have it."""
-    kind = type(value)
-    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 def of_numbers(binding: Any, values: list[Any]) -> list[Any]:
@@ -159,7 +150,7 @@ def wrong_type(binding: Any, position: int, values: list[Any]) -> TypeError:
         count = len(values)
         while count > position + 1 and values[count - 1] is parameters[count - 1].default:
             count -= 1
-        given = ", ".join(map(_given, values[:count]))
+        given = ", ".join(map(named_type, values[:count]))
         kinds = ", ".join(
             f"{'Tensor or Number' if each in operands else 'Tensor'} {each.name}"
             for each in parameters
@@ -175,29 +166,58 @@ def wrong_type(binding: Any, position: int, values: list[Any]) -> TypeError:
     wanted = "Number" if "Number" in parameter.kind else "Tensor"
     where = "" if parameter.is_keyword else f" (position {position + 1})"
     return TypeError(
-        f"{name}(): argument '{parameter.name}'{where} must be {wanted}, not {kind_name(value)}"
+        f"{name}(): argument '{parameter.name}'{where} must be {wanted}, not {named_type(value)}"
     )
 
 
-# Annotations of attributes that are ints, or sequences of them.
-INTS: Final = ("int", "int | None", "Sizes")
+# Annotations of attributes that are bools, ints or sequences of ints: what most of them are.
+TYPES: Final = {"bool": bool, "int": int, "int | None": int, "Sizes": int}
 
 
-def as_int(binding: Any, position: int, value: Any, by_name: bool) -> Any:
-    """An argument that has to be an int, or ints; torch's error where it is neither."""
+def typed(binding: Any, position: int, value: Any, by_name: bool) -> Any:
+    """An argument that has to be a bool, an int, or ints; torch's error where it is not."""
     annotation = binding.parameters[position].annotation
+    if annotation == "bool":
+        raise wrong_attribute(binding, position, value, by_name, "bool")
     if value is None and annotation != "int":
         return None
     if annotation == "Sizes" and (isinstance(value, (tuple, list)) or hasattr(value, "__iter__")):
+        if isinstance(value, (tuple, list)):
+            _check_ints(binding, position, value, by_name)
         return value
     if hasattr(value, "__index__") and not isinstance(value, bool):
         found: int = value.__index__()
         return found
-    where = "" if by_name else f" (position {position + 1})"
     wanted = "tuple of ints" if annotation == "Sizes" else "int"
-    raise TypeError(
+    raise wrong_attribute(binding, position, value, by_name, wanted)
+
+
+def _check_ints(binding: Any, position: int, values: Any, by_name: bool) -> None:
+    """Refuse a sequence with something else than ints in it."""
+    for place, each in enumerate(values):
+        if hasattr(each, "__index__") and not isinstance(each, bool):
+            continue
+        name, kind = binding.parameters[position].name, named_type(each)
+        if place:
+            raise TypeError(
+                f"{binding.name}(): argument '{name}' failed to unpack the object at pos "
+                f'{place + 1} with error "type must be tuple of ints,but got {kind}"'
+            )
+        where = "" if by_name else f" (position {position + 1})"
+        raise TypeError(
+            f"{binding.name}(): argument '{name}'{where} must be tuple of ints, but found element "
+            f"of type {kind} at pos 0"
+        )
+
+
+def wrong_attribute(
+    binding: Any, position: int, value: Any, by_name: bool, wanted: str
+) -> TypeError:
+    """torch's error for an argument of another type than its parameter's only one."""
+    where = "" if by_name else f" (position {position + 1})"
+    return TypeError(
         f"{binding.name}(): argument '{binding.parameters[position].name}'{where} must be {wanted},"
-        f" not {type(value).__name__}"
+        f" not {named_type(value)}"
     )
 
 

@@ -113,6 +113,8 @@ class ViewWays:
         binding = self._binding
         if packs and len(arguments) > 1 and type(arguments[1]) is int:
             arguments = (arguments[0], arguments[1:])
+        if len(arguments) > binding.n_positional or not named.keys() <= binding.positions.keys():
+            return
         if any(isinstance(argument, list) for argument in arguments):
             return
         values = binding.arranged(arguments, dict(named))

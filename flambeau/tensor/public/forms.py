@@ -13,24 +13,16 @@ from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.ops.define import REGISTRY
 from flambeau.tensor import functions
+from flambeau.tensor.arguments.refusals import refusal, refuses
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.inplace import stored
 from flambeau.tensor.parameters import in_own_words
 from flambeau.tensor.tensor import Tensor, result_tuple
 
-_EXTREME_FORMS = (
-    "\n * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = "
-    "None)\n * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)"
-)
 
-
-def refused(name: str, arguments: tuple[Any, ...], forms: str) -> TypeError:
+def refused(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
     """torch's error where no form fits."""
-    kinds = ", ".join(type(each).__name__ for each in arguments)
-    return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one "
-        f"of:{forms}"
-    )
+    return refusal(name, arguments, named, False) or TypeError(f"{name}(): invalid arguments")
 
 
 def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -38,28 +30,31 @@ def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[s
     rest = list(arguments)
     tensor = rest.pop(0) if rest else given.pop("input", None)
     if not isinstance(tensor, Tensor):
-        raise refused(name, arguments, _EXTREME_FORMS)
+        raise refused(name, arguments, named)
     out = given.pop("out", None)
+    is_whole = not rest and not {"other", "dim", "keepdim"} & given.keys()
     second = rest.pop(0) if rest else given.pop("other", given.pop("dim", None))
-    if second is None:
+    if second is None and is_whole:
         found = getattr(functions, name)(tensor)
         return stored(found, out)
     if isinstance(second, Tensor):
         return getattr(functions, pairwise)(tensor, second, **({} if out is None else {"out": out}))
     if isinstance(second, bool) or not hasattr(second, "__index__"):
-        raise refused(name, arguments, _EXTREME_FORMS)
+        raise refused(name, arguments, named)
     keepdim = rest.pop(0) if rest else given.pop("keepdim", False)
-    if rest or given:
-        raise refused(name, (*arguments, *named.values()), _EXTREME_FORMS)
+    if rest or given or not isinstance(keepdim, bool):
+        raise refused(name, arguments, named)
     found = getattr(functions, name + "_dim")(tensor, second.__index__(), bool(keepdim))
     return stored(result_tuple(name, ("values", "indices"), tuple(found)), out)
 
 
+@refuses("max")
 def max(*arguments: Any, **named: Any) -> Any:
     """Largest of all elements; (values, indices) along a dim; or the larger of two tensors."""
     return _extreme("max", "maximum", arguments, named)
 
 
+@refuses("min")
 def min(*arguments: Any, **named: Any) -> Any:
     """Smallest of all elements; (values, indices) along a dim; or the smaller of two tensors."""
     return _extreme("min", "minimum", arguments, named)
@@ -117,6 +112,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     )
 
 
+@refuses("reshape")
 def reshape(input: Tensor, shape: Any) -> Tensor:
     """The elements under another shape: a view where strides allow, else a copy."""
     if not isinstance(input, Tensor):
@@ -139,16 +135,24 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def _moment(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     # std(input, unbiased), std(input, dim, unbiased, keepdim), std(input, dim, *, correction).
     given = in_own_words(named, ("input", "dim", "keepdim"))
+    if len(arguments) == 2 and isinstance(arguments[1], bool):
+        given["unbiased"] = arguments[1]
+        arguments = arguments[:1]
+    unbiased = arguments[2] if len(arguments) > 2 else given.get("unbiased")
+    if unbiased is not None and not isinstance(unbiased, bool):
+        raise refused(name, arguments, named)
     found = getattr(functions, name)(*arguments, **given)
-    is_plain = given.get("unbiased") is not False and arguments[1:2] != (False,)
-    if is_plain and "correction" not in given and len(arguments) < 3:
-        _warn_of_few(name, arguments[0] if arguments else given["input"], found)
+    correction = given.get("correction")
+    if correction is None:
+        correction = 0 if unbiased is False else 1
+    _warn_of_few(name, arguments[0] if arguments else given["input"], found, correction)
     return found
 
 
-def _warn_of_few(name: str, input: Tensor, found: Tensor) -> None:
+def _warn_of_few(name: str, input: Tensor, found: Tensor, correction: Any) -> None:
     """torch's warning where single elements are to spread."""
-    if input._layout.n_elements <= found._layout.n_elements > 0:
+    n_results = found._layout.n_elements
+    if (input._layout.n_elements // n_results if n_results else 0) <= correction:
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel).",
@@ -156,11 +160,13 @@ def _warn_of_few(name: str, input: Tensor, found: Tensor) -> None:
         )
 
 
+@refuses("std")
 def std(*arguments: Any, **named: Any) -> Any:
     """Standard deviation over all elements or dims; divides by n - correction."""
     return _moment("std", arguments, named)
 
 
+@refuses("var")
 def var(*arguments: Any, **named: Any) -> Any:
     """Variance over all elements or dims; divides by n - correction."""
     return _moment("var", arguments, named)

@@ -41,14 +41,14 @@ def _become(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-def _viewed(self: Tensor, name: str, *arguments: Any) -> Tensor:
+def _viewed(self: Tensor, name: str, *arguments: Any, **named: Any) -> Tensor:
     """Become a view of what this tensor was."""
     if members.is_leaf(self) and members.requires_grad(self):
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
     twin = functions.alias(self)
-    return _become(self, getattr(functions, name)(twin, *arguments))
+    return _become(self, getattr(functions, name)(twin, *arguments, **named))
 
 
 def t_(self: Tensor) -> Tensor:
@@ -61,14 +61,16 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     return _viewed(self, "transpose", dim0, dim1)
 
 
-def squeeze_(self: Tensor, *dim: Any) -> Tensor:
+def squeeze_(self: Tensor, *dims: Any, **named: Any) -> Tensor:
     """Drop dims of size 1 in place."""
-    return _viewed(self, "squeeze", *dim)
+    if len(dims) > 1:
+        dims = (dims,)
+    return _viewed(self, "squeeze", *dims, **named)
 
 
-def unsqueeze_(self: Tensor, dim: int) -> Tensor:
+def unsqueeze_(self: Tensor, *dim: Any, **named: Any) -> Tensor:
     """A dim of size 1 more, in place."""
-    return _viewed(self, "unsqueeze", dim)
+    return _viewed(self, "unsqueeze", *dim, **named)
 
 
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:

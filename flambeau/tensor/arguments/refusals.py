@@ -1,0 +1,249 @@
+"""torch's errors for arguments that fit none of a function's forms.
+
+Keeps     asked only when a call has failed: what torch's parser would not take is refused in its
+          words, all other errors stay what they are.
+Touches   arguments.signatures.
+Not here  the functions themselves (closures.py, public/)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from flambeau.base.dtypes import PYTHON_TYPES, dtype
+from flambeau.base.errors import helped
+from flambeau.tensor.arguments.python_data import is_numpy_scalar
+from flambeau.tensor.arguments.signatures import FORMS, OF_NUMBERS
+from flambeau.tensor.arguments.types import named_type
+from flambeau.tensor.parameters import NUMPY_NAMES
+from flambeau.tensor.tensor import Tensor
+
+_SAID: Final = {
+    "ints": "tuple of ints", "ints1": "tuple of ints", "Tensors": "tuple of Tensors",
+    "dtype": "torch.dtype",
+}  # fmt: skip
+
+
+class Parameter:
+    """One parameter of a form."""
+
+    __slots__ = ("by_name", "is_required", "kind", "name", "takes_none")
+
+    def __init__(self, text: str, by_name: bool) -> None:
+        kind, rest = text.split(" ")
+        self.name, has_default, default = rest.partition("=")
+        self.takes_none = kind.endswith("?") or default == "None"
+        self.kind = kind.rstrip("?")
+        self.by_name = by_name
+        self.is_required = not has_default
+
+
+class Form:
+    """One form: parameters, and how many arguments it may have."""
+
+    def __init__(self, text: str, is_method: bool) -> None:
+        self.text = text
+        self.parameters: list[Parameter] = []
+        by_name = False
+        for each in text.split(", "):
+            if each == "*":
+                by_name = True
+            elif not (
+                is_method and each in ("Tensor input", "Tensor out=None", "Tensors out=None")
+            ):
+                self.parameters.append(Parameter(each, by_name))
+        self.n_required = sum(each.is_required for each in self.parameters)
+        self.n_positional = sum(not each.by_name for each in self.parameters)
+
+
+def _is_int(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return not value.ndim and value.dtype.category == 1
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) or (is_numpy_scalar(value) and hasattr(value, "__index__"))
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return not value.ndim
+    return isinstance(value, (int, float, complex)) or is_numpy_scalar(value)
+
+
+def _fits(kind: str, value: Any, of_numbers: bool) -> bool:
+    if kind == "Tensor":
+        return isinstance(value, Tensor) or (of_numbers and _is_number(value))
+    if kind == "Number":
+        return _is_number(value)
+    if kind == "int":
+        return _is_int(value)
+    if kind == "bool":
+        return isinstance(value, bool)
+    if kind == "str":
+        return isinstance(value, str)
+    if kind == "dtype":
+        return isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_TYPES)
+    if kind == "Tensors":
+        return isinstance(value, (tuple, list))
+    is_sequence = isinstance(value, (tuple, list)) and (not value or _is_int(value[0]))
+    return is_sequence or (kind == "ints1" and _is_int(value) and not isinstance(value, Tensor))
+
+
+def _given(arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """The types of arguments, those by name last first, as torch's table of them comes out."""
+    said = [named_type(each) for each in arguments]
+    said += [f"{name}={named_type(each)}" for name, each in reversed(named.items())]
+    return ", ".join(said) + (", " if len(said) == 1 and named else "")
+
+
+def _wrong(name: str, parameter: Parameter, value: Any, position: int) -> str:
+    """torch's sentence about an argument of the wrong type; position 0: it came by name."""
+    where = f" (position {position})" if position else ""
+    start = f"{name}(): argument '{parameter.name}'{where} must be "
+    start += _SAID.get(parameter.kind, parameter.kind)
+    if position and parameter.kind.startswith("ints") and isinstance(value, (tuple, list)):
+        return f"{start}, but found element of type {named_type(value[0])} at pos 0"
+    return f"{start}, not {named_type(value)}"
+
+
+def _said(name: str, form: Form, arguments: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """Why the arguments do not fit a form; None where they do."""
+    of_numbers = name in OF_NUMBERS
+    parameters, count = form.parameters, len(arguments)
+    takes_many = form.n_positional == 1 and parameters[0].kind.startswith("ints")
+    if count > form.n_positional and not takes_many:
+        return _too_many(name, form, count)
+    left = dict(named)
+    position = 0
+    for parameter in parameters:
+        by_name = position >= count
+        if by_name:
+            key = next((each for each in _names(parameter, parameters) if each in left), None)
+            if key is None:
+                if parameter.is_required:
+                    return _missing(name, form, position, named)
+                continue
+            value = left.pop(key)
+        elif parameter.by_name:
+            return _too_many(name, form, count)
+        else:
+            value = arguments[position]
+        is_fit = (value is None and parameter.takes_none) or _fits(
+            parameter.kind, value, of_numbers
+        )
+        if not is_fit and takes_many and not position and not by_name and _is_int(value):
+            position = count
+            continue
+        if not is_fit:
+            return _wrong(name, parameter, value, 0 if by_name else position + 1)
+        position += not by_name
+    return _unknown(name, form, left) if left else None
+
+
+def _names(parameter: Parameter, parameters: list[Parameter]) -> list[str]:
+    """What a parameter is called: its own name, then NumPy's."""
+    own = {each.name for each in parameters}
+    return [
+        parameter.name,
+        *[
+            numpy
+            for numpy, ours in NUMPY_NAMES.items()
+            if ours == parameter.name not in own - {ours}
+        ],
+    ]
+
+
+def _too_many(name: str, form: Form, count: int) -> str:
+    required = sum(each.is_required and not each.by_name for each in form.parameters)
+    most = form.n_positional
+    if required != most:
+        return (
+            f"{name}() takes from {required} to {most} positional arguments but {count} were given"
+        )
+    plural = "" if most == 1 else "s"
+    was = "was" if count == 1 else "were"
+    return f"{name}() takes {most} positional argument{plural} but {count} {was} given"
+
+
+def _missing(name: str, form: Form, position: int, named: dict[str, Any]) -> str:
+    names = [
+        f'"{each.name}"'
+        for each in form.parameters[position:]
+        if each.is_required and each.name not in named
+    ]
+    return (
+        f"{name}() missing {len(names)} required positional argument"
+        f"{'s' if len(names) == 1 else ''}: {', '.join(names)}"
+    )
+
+
+def _unknown(name: str, form: Form, left: dict[str, Any]) -> str:
+    key = next(iter(left))
+    if key in [each.name for each in form.parameters]:
+        return f"{name}() got multiple values for argument '{key}'"
+    return f"{name}() got an unexpected keyword argument '{key}'"
+
+
+@functools.cache
+def _forms(name: str, is_method: bool) -> tuple[Form, ...]:
+    texts = FORMS.get(name) or FORMS.get(name.removesuffix("_"), ())
+    if is_method:
+        texts = tuple(text for text in texts if text.startswith("Tensor input"))
+    return tuple(Form(text, is_method) for text in texts)
+
+
+def refusal(
+    name: str, arguments: tuple[Any, ...], named: dict[str, Any], is_method: bool
+) -> TypeError | None:
+    """torch's error for a call that fits no form of `name`; None where one fits."""
+    forms = _forms(name, is_method)
+    if is_method:
+        arguments = arguments[1:]
+    said = []
+    for form in forms:
+        why = _said(name, form, arguments, named)
+        if why is None:
+            return None
+        said.append(why)
+    if not forms:
+        return None
+    if is_method and not forms[0].parameters and len(forms) == 1:
+        what = "keyword arguments" if named else f"arguments ({len(arguments)} given)"
+        return TypeError(f"TensorBase.{name}() takes no {what}")
+    count = len(arguments) + len(named)
+    plausible = [
+        n for n, form in enumerate(forms) if form.n_required <= count <= len(form.parameters)
+    ]
+    if len(forms) == 1 or len(plausible) == 1:
+        return TypeError(said[plausible[0] if plausible else 0])
+    return TypeError(
+        helped(
+            f"{name}() received an invalid combination of arguments - got "
+            f"({_given(arguments, named)}), but expected one of:",
+            expected="; ".join(f"({form.text})" for form in forms),
+        )
+    )
+
+
+def refusing(function: Callable[..., Any], name: str, is_method: bool) -> Callable[..., Any]:
+    """The function, whose failed calls are refused as torch does where it is the arguments."""
+    if not _forms(name, is_method):
+        return function
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except Exception:
+            told = refusal(name, arguments, named, is_method)
+            if told is None:
+                raise
+            raise told from None
+
+    return called
+
+
+def refuses(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`refusing` as a decorator of functions that are written out."""
+    return lambda function: refusing(function, name, False)

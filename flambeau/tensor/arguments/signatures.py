@@ -1,0 +1,78 @@
+"""Forms of torch's functions that have several, or names and positions of their own in messages.
+
+Keeps     a form is what torch's parser tries, in its order: kinds, names, defaults.
+Touches   nothing: text alone.
+Not here  trying them (refusals.py), the parameters of operators (tensor/parameters.py).
+
+    "Tensor input, ints1? dim, bool keepdim=False, *, Tensor out=None"
+
+ints1 takes one int, too; "?" None; what follows "*" comes by name. A method has no `input` and no
+`out`; forms whose first tensor has another name are no methods."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_ONE: Final = ("Tensor input, *, Tensor out=None",)
+_PAIR: Final = ("Tensor input, Tensor other, *, Tensor out=None",)
+_SCALED_PAIR: Final = ("Tensor input, Tensor other, *, Number alpha=1, Tensor out=None",)
+_COMPARED: Final = (*_PAIR, "Tensor input, Number other, *, Tensor out=None")
+_EXTREME: Final = (
+    *_ONE, *_PAIR, "Tensor input, int dim, bool keepdim=False, *, Tensors out=None"
+)  # fmt: skip
+_MOMENT: Final = (
+    "Tensor input, ints1? dim, bool unbiased=True, bool keepdim=False, *, Tensor out=None",
+    (
+        "Tensor input, ints1? dim=None, *, Number? correction=None, bool keepdim=False, "
+        "Tensor out=None"
+    ),
+    "Tensor input, bool unbiased=True",
+)
+_ALONG: Final = (
+    "Tensor input, ints1? dim, bool keepdim=False, *, dtype? dtype=None, Tensor out=None"
+)
+_JOINED: Final = ("Tensors tensors, int dim=0, *, Tensor out=None",)
+_PRODUCT: Final = (
+    "Tensor input, Tensor mat2, *, Tensor out=None",
+    "Tensor input, Tensor mat2, dtype out_dtype, *, Tensor out=None",
+)
+
+FORMS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(
+        ("abs", "ceil", "cos", "cosh", "erf", "exp", "expm1", "floor", "log", "log10", "log1p",
+         "log2", "neg", "reciprocal", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
+         "tan", "tanh", "trunc"), _ONE),
+    **dict.fromkeys(("add", "sub"), _SCALED_PAIR),
+    **dict.fromkeys(("mul", "matmul", "maximum", "minimum"), _PAIR),
+    "div": (*_PAIR, "Tensor input, Tensor other, *, str? rounding_mode, Tensor out=None"),
+    **dict.fromkeys(("eq", "ge", "gt", "le", "lt", "ne"), _COMPARED),
+    "pow": (
+        "Tensor input, Tensor exponent, *, Tensor out=None",
+        "Number self, Tensor exponent, *, Tensor out=None",
+        "Tensor input, Number exponent, *, Tensor out=None",
+    ),
+    **dict.fromkeys(("mm", "bmm"), _PRODUCT),
+    "sum": ("Tensor input, *, dtype? dtype=None", _ALONG),
+    "mean": ("Tensor input, *, dtype? dtype=None, Tensor out=None", _ALONG),
+    "logsumexp": ("Tensor input, ints1 dim, bool keepdim=False, *, Tensor out=None",),
+    **dict.fromkeys(("max", "min"), _EXTREME),
+    **dict.fromkeys(("std", "var"), _MOMENT),
+    "clamp": (
+        "Tensor input, Tensor? min=None, Tensor? max=None, *, Tensor out=None",
+        "Tensor input, Number? min=None, Number? max=None, *, Tensor out=None",
+    ),
+    **dict.fromkeys(("cat", "stack"), _JOINED),
+    "fill_": ("Tensor input, Tensor value", "Tensor input, Number value"),
+    "index_select": ("Tensor input, int dim, Tensor index, *, Tensor out=None",),
+    "permute": ("Tensor input, ints dims",),
+    "reshape": ("Tensor input, ints shape",),
+    "squeeze": ("Tensor input", "Tensor input, int dim", "Tensor input, ints dim"),
+    "transpose": ("Tensor input, int dim0, int dim1",),
+    "unsqueeze": ("Tensor input, int dim",),
+    "view": ("Tensor input, dtype dtype", "Tensor input, ints size"),
+    **dict.fromkeys(("t", "zero_"), ("Tensor input",)),
+}  # fmt: skip
+# These take Python's numbers for tensors.
+OF_NUMBERS: Final = frozenset(
+    ("add", "div", "mul", "sub", "add_", "div_", "mul_", "sub_")
+)  # fmt: skip
