@@ -140,9 +140,9 @@ def _quotient(k: ComplexVocabulary, left: Pair, right: Pair) -> Pair:
     real = k.div(k.add(first, k.mul(second, ratio)), divisor)
     imag = k.div(k.sub(second, k.mul(first, ratio)), divisor)
     imag = k.select(wide, imag, k.neg(imag))
-    # Divided by zero: each part by it, as the real quotient.
-    is_zero = k.eq(large, 0)
-    zero = k.abs(large)
+    # Divided by zero: each part by it, as the real quotient. NaN beside 0 is no zero.
+    zero = k.add(k.abs(large), k.abs(small))
+    is_zero = k.eq(zero, 0)
     real = k.select(is_zero, k.div(left.real, zero), real)
     return Pair(real, k.select(is_zero, k.div(left.imag, zero), imag), left.dtype)
 

@@ -31,7 +31,9 @@ _WIDE: Final = (dtypes.float32, dtypes.float64)
 
 def may_overflow(name: str, element: dtype) -> bool:
     """Whether a call may be one that check_holds refuses for its number alone."""
-    return name in FILLS and (element.category < 2 if name == "pow" else element not in _WIDE)
+    if name == "pow":
+        return element.category < 2 or element is dtypes.float16
+    return name in FILLS and element not in _WIDE
 
 
 def number(value: Any, name: str, argument: str, position: int) -> Any:
@@ -141,6 +143,8 @@ def check_numbers(name: str, values: Iterable[Any], element: dtype) -> None:
         _, exponent = values
         if element.category < 2 and exponent.__class__ is int and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if exponent.__class__ is int and (element.category == 1 or element is dtypes.float16):
+            check_holds(exponent, element)
         return
     if name == "where" and element.is_floating_point and element is not dtypes.float32:
         return

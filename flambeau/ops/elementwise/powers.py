@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
+from flambeau.base.layout import Layout
 from flambeau.ops.define import (
     INT_TO_FLOAT,
     Elementwise,
@@ -101,9 +102,10 @@ class Power(Elementwise):
     specials = {"exponent": (0, 0.5, 1, 2, 3, -0.5, -1, -2)}
     domain = {"input": (0.3, 2.0)}
 
-    def check(self, common: dtype) -> None:
-        if common is dtypes.bool_:
-            raise not_implemented("pow", common)
+    def validate(self, arguments: dict[str, Any]) -> None:
+        base, exponent = arguments["input"], arguments["exponent"]
+        if type(exponent) is Layout and promotion.result_type((base, exponent)) is dtypes.bool_:
+            raise not_implemented("pow", dtypes.bool_)
 
     def formula(self, k: Any, input: Operand, exponent: Operand) -> Any:
         if k.dtype_of(exponent if isinstance(input, (int, float)) else input).category < 2:
