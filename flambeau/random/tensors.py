@@ -57,6 +57,8 @@ def _fresh(
     given = contiguous(shape, chosen, creation.chosen_device(where))
     made = _drawn(given, generator, fill)
     if out is not None:
+        if out._layout.shape != shape:
+            creation.resize(out, contiguous(shape, out._layout.dtype, out._layout.device))
         return stored(made, out, None)  # type: ignore[no-any-return]
     if requires_grad:
         members.set_requires_grad(made, True, members.OF_NEW_TENSORS)

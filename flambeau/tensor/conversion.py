@@ -165,7 +165,7 @@ def check_numpy(tensor: Tensor) -> None:
 def numpy(tensor: Tensor, *, force: bool = False) -> Any:
     """A NumPy array over the same memory: writes on either side are seen on the other."""
     if force:
-        tensor = tensor.detach()
+        tensor = tensor.detach().resolve_conj()
     check_numpy(tensor)
     import numpy as np
 

@@ -306,17 +306,12 @@ def resize(target: Tensor, wanted: Layout) -> None:
 
 def legacy_tensor(cls: Any, *arguments: Any, **named: Any) -> Tensor:
     """Tensor(2, 3), Tensor([...]): the old constructor, float32."""
-    where = named.pop("device", None)
+    where, size = named.pop("device", None), named.pop("size", None)
     if named:
         raise TypeError(f"new() received an invalid combination of arguments - got {sorted(named)}")
-    element = promotion.default_dtype()
-    if len(arguments) == 1 and not isinstance(arguments[0], int):
-        data = arguments[0]
-        if isinstance(data, Tensor):
-            return data.detach()
-        if type(data).__name__ == "Size":
-            return empty(*data, dtype=element, device=where)
-        from flambeau.tensor.public.typed import legacy
+    from flambeau.tensor.public.typed import legacy
 
-        return legacy.legacy(element, arguments, where)
-    return empty(*(arguments or (0,)), dtype=element, device=where)
+    arguments = arguments if size is None else tuple(size)
+    if len(arguments) == 1 and isinstance(arguments[0], Tensor):
+        return legacy.over(arguments[0])
+    return legacy.legacy(promotion.default_dtype(), arguments, where)

@@ -118,7 +118,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         "__array_wrap__": "array_wrap", "__dlpack__": "dlpack",
         "__dlpack_device__": "dlpack_device", "__reduce_ex__": "reduce_ex", "__copy__": "copy_of",
         "__rtruediv__": "rtruediv", "__rdiv__": "rtruediv", "__rpow__": "rpow",
-        "__invert__": "invert",
+        "__invert__": "invert", "__contains__": "contains",
         "__rfloordiv__": "rfloordiv", "__rmod__": "rmod", "__rlshift__": "rlshift",
         "__rrshift__": "rrshift", "__rmatmul__": "rmatmul", "__reversed__": "reversed_",
     },

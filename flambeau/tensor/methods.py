@@ -230,14 +230,6 @@ def _iter(self: Tensor) -> Iterator[Tensor]:
     return iter(functions.unbind(self, 0))
 
 
-def _contains(self: Tensor, element: Any) -> bool:
-    if isinstance(element, (Tensor, int, float, bool, complex)):
-        return bool((self == element).any())
-    raise RuntimeError(
-        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-    )
-
-
 def _array(self: Tensor, wanted: Any = None, copy: Any = None) -> Any:
     array = _OWN.numpy(self)
     if wanted is not None and array.dtype != wanted:
@@ -270,6 +262,8 @@ def set_data(self: Tensor, value: Tensor) -> None:
 
 
 def _T(self: Tensor) -> Tensor:
+    if self._layout.ndim != 2:
+        _complex("warn_of_dims")(self._layout.ndim)
     backwards = tuple(reversed(range(self._layout.ndim)))
     return functions.permute(self, backwards)  # type: ignore[no-any-return]
 
@@ -404,7 +398,7 @@ def _inplace_method(name: str) -> Callable[[], Any]:
 PLAIN: dict[str, Callable[..., Any]] = {
     "tolist": conversion.tolist,
     "__bool__": _bool, "__index__": _index, "__len__": _len, "__iter__": _iter,
-    "__contains__": _contains, "__array__": _array,
+    "__array__": _array,
     "__float__": lambda self: float(conversion.only_real(self, "double")),
     "__int__": lambda self: int(conversion.only_real(self, "int64_t")),
     "__complex__": lambda self: complex(conversion.only_element(self)),
@@ -422,13 +416,11 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "get_device": lambda self: -1,
     "is_pinned": lambda self, device=None: False,
     "is_conj": lambda self: self._layout.is_conj,
-    "is_neg": lambda self: False,
-    "is_shared": lambda self: False,
+    "is_neg": lambda self: False, "is_shared": lambda self: False,
     "is_coalesced": lambda self: False,
 }  # fmt: skip
 PROPERTIES: dict[str, property] = {
-    "shape": property(_shape),
-    "dtype": property(lambda self: self._layout.dtype),
+    "shape": property(_shape), "dtype": property(lambda self: self._layout.dtype),
     "device": property(lambda self: self._layout.device),
     "ndim": property(lambda self: self._layout.ndim),
     "itemsize": property(lambda self: self._layout.itemsize),

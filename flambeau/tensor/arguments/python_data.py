@@ -154,6 +154,8 @@ def _flatten(
     if dim == len(shape):
         if isinstance(data, (list, tuple)):
             _refuse_deeper(data, values)
+        if shape and not values and isinstance(data, str):  # a sequence, too
+            raise ValueError("too many dimensions 'str'")
         values.append(data)
         kinds.add(type(data))
         return

@@ -85,6 +85,25 @@ def mH(self: Tensor) -> Tensor:
     return adjoint(self) if self._layout.ndim else conj(self)
 
 
+_warned_of: Final[set[bool]] = set()
+
+
+def warn_of_dims(ndim: int) -> None:
+    """Say once, as torch does, that x.T is for matrices."""
+    if (ndim == 0) in _warned_of:
+        return
+    _warned_of.add(ndim == 0)
+    warnings.warn(
+        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+        "deprecated and it will throw an error in a future release. Consider `x.mT` to transpose "
+        "batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the "
+        "dimensions of a tensor."
+        if ndim
+        else "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.",
+        stacklevel=4,
+    )
+
+
 def H(self: Tensor) -> Tensor:
     """A matrix transposed and conjugated."""
     ndim = self._layout.ndim

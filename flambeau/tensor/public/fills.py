@@ -8,6 +8,7 @@ Not here  numbers in steps (ranges.py), undefined contents and Python data (crea
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 from flambeau.base import promotion, shapes
@@ -107,9 +108,15 @@ def into(
             f"({type_name(out._layout)})"
         )
     if out._layout.shape != shape:
-        from flambeau.tensor import inplace
-
-        inplace.resize_for_out(out, contiguous(shape, out._layout.dtype, out._layout.device))
+        if name == "arange" and out._layout.n_elements != shape[0]:
+            warnings.warn(
+                f"The number of elements in the out tensor of shape {list(out._layout.shape)} is "
+                f"{out._layout.n_elements} which does not match the computed number of elements "
+                f"{shape[0]}. Note that this may occur as a result of rounding error. The out "
+                f"tensor will be resized to a tensor of shape {shape}.",
+                stacklevel=3,
+            )
+        creation.resize(out, contiguous(shape, out._layout.dtype, out._layout.device))
     made = recorded(name, contiguous(shape, out._layout.dtype, out._layout.device), values)
     return out.copy_(made)
 
@@ -343,7 +350,13 @@ def new_tensor(
 ) -> Tensor:  # fmt: skip
     """A copy of data in this tensor's dtype on its device."""
     if isinstance(data, Tensor):
-        made = data.detach().clone().to(dtype or data._layout.dtype)
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
+            "rather than tensor.new_tensor(sourceTensor).",
+            stacklevel=2,
+        )
+        made = data.detach().clone().to(dtype or self._layout.dtype)
         return made.requires_grad_(True) if requires_grad else made
     return creation.tensor(
         data, dtype=dtype or self._layout.dtype, device=device or self._layout.device,

@@ -12,7 +12,7 @@ from typing import Any
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.ops.define import REGISTRY
-from flambeau.tensor import functions
+from flambeau.tensor import functions, number_rules
 from flambeau.tensor.arguments.refusals import refusal, refuses
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.inplace import stored
@@ -33,6 +33,8 @@ def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[s
         raise refused(name, arguments, named)
     out = given.pop("out", None)
     is_whole = not rest and not {"other", "dim", "keepdim"} & given.keys()
+    if isinstance(given.get("dim"), Tensor):
+        given["dim"] = number_rules.integer(given["dim"], name, "dim", 2)
     second = rest.pop(0) if rest else given.pop("other", given.pop("dim", None))
     if second is None and is_whole:
         found = getattr(functions, name)(tensor)

@@ -421,6 +421,15 @@ def rmatmul(self: Tensor, other: Any) -> Any:
     return NotImplemented
 
 
+def contains(self: Tensor, element: Any) -> bool:
+    """Whether an element equals a number, or one of another tensor's."""
+    if isinstance(element, (Tensor, int, float, bool, complex)):
+        return bool((self == element).any())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
+
+
 def reversed_(self: Tensor) -> Tensor:
     """reversed(tensor): the first dim in reverse."""
     return functions.flip(self, (0,)) if self._layout.shape else self

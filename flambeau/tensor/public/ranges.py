@@ -11,7 +11,7 @@ import warnings
 from typing import Any
 
 from flambeau.base import dtypes, promotion
-from flambeau.base.dtypes import dtype
+from flambeau.base.dtypes import asked_for, dtype
 from flambeau.tensor import number_rules
 from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Tensor
@@ -138,6 +138,7 @@ def linspace(
     [0.0, 0.5, 1.0]
     """
     start, end, count = _steps(start, end, steps, "linspace")
+    dtype = dtype and asked_for(dtype, "linspace")
     chosen = out.dtype if out is not None else dtype
     if chosen is not None and chosen.category < 2:  # bounds are cut before the steps are made
         start, end = int(start), int(end)
@@ -158,6 +159,7 @@ def logspace(
 ) -> Tensor:  # fmt: skip
     """`base` to the power of `steps` evenly spaced numbers from start to end."""
     start, end, count = _steps(start, end, steps, "logspace")
+    dtype = dtype and asked_for(dtype, "logspace")
     if dtype is None and complex in (start.__class__, end.__class__, base.__class__):
         dtype = promotion.default_dtype().to_complex()
     values = (start, end, max(count - 1, 1), number_rules.number(base, "logspace", "base", 4))

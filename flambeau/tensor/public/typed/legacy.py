@@ -12,6 +12,7 @@ from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
 from flambeau.base.promotion import SCALAR_TYPE_NAMES
 from flambeau.tensor import creation, functions
+from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.tensor import Size, Tensor
 
 
@@ -26,8 +27,8 @@ class tensortype(type):  # noqa: N801 - torch's name
     def __repr__(cls) -> str:
         return f"<class 'torch.{cls.__name__}'>"
 
-    def __call__(cls, *arguments: Any, device: Any = None) -> Tensor:
-        return legacy(cls.dtype, arguments, device)
+    def __call__(cls, *arguments: Any, size: Any = None, device: Any = None) -> Tensor:
+        return legacy(cls.dtype, arguments if size is None else (Size(size),), device)
 
     @property
     def is_cuda(cls) -> bool:
@@ -44,7 +45,7 @@ class _AbsentType(tensortype):
     def __repr__(cls) -> str:
         return f"<class 'torch.cuda.{cls.__name__}'>"
 
-    def __call__(cls, *arguments: Any, device: Any = None) -> Tensor:
+    def __call__(cls, *arguments: Any, size: Any = None, device: Any = None) -> Tensor:
         raise cls.refusal()
 
     def refusal(cls) -> TypeError:
@@ -64,7 +65,7 @@ tensortype.__module__ = _AbsentType.__module__ = "torch"
 
 def legacy(element: dtype, arguments: tuple[Any, ...], device: Any = None) -> Tensor:
     """Tensor of sizes, of a sequence's elements, or over another tensor of the same dtype."""
-    if len(arguments) != 1 or isinstance(arguments[0], int):
+    if len(arguments) != 1 or is_size(arguments[0]):
         return creation.empty(*(arguments or (0,)), dtype=element, device=device)
     (data,) = arguments
     if isinstance(data, Tensor):
@@ -73,15 +74,26 @@ def legacy(element: dtype, arguments: tuple[Any, ...], device: Any = None) -> Te
                 f"expected a tensor of {element} (got {data._layout.dtype}); convert with "
                 f".to({element})"
             )
-        return functions.alias(data.detach())  # type: ignore[no-any-return]
+        return over(data)
     if isinstance(data, Size):
         return creation.empty(*data, dtype=element, device=device)
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     if not hasattr(data, "__len__"):
-        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-    made = creation.tensor(data, device=device)
-    return functions.convert(made, element) if made._layout.dtype is not element else made
+        raise TypeError(f"new(): data must be a sequence (got {named_type(data)})")
+    return creation.tensor(data, dtype=element, device=device)
+
+
+def over(data: Tensor) -> Tensor:
+    """A tensor over another one's memory, with its history."""
+    return functions.alias(data)  # type: ignore[no-any-return]
+
+
+def is_size(value: Any) -> bool:
+    """Whether the old constructors take it for a size rather than for data."""
+    if isinstance(value, (bool, Tensor)) or not hasattr(value, "__index__"):
+        return False
+    return isinstance(value, int) or getattr(value, "ndim", 1) == 0
 
 
 def _made(element: dtype, kind: type[tensortype] = tensortype) -> tensortype:
