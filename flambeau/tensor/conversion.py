@@ -21,6 +21,14 @@ from flambeau.tensor.tensor import Tensor
 _SINGLE = {each: struct.Struct("=" + each.format).unpack_from for each in dtypes.ALL if each.format}
 
 
+# What torch says of tensors without data, by what was asked of them.
+_NO_COPY = (NotImplementedError, "Cannot copy out of meta tensor; no data!")
+_NO_DATA: dict[str, tuple[type[Exception], str]] = {
+    "item()": (RuntimeError, "Tensor.item() cannot be called on meta tensors"),
+    "numpy()": (TypeError, "can't convert meta device type tensor to numpy."),
+}
+
+
 def address_of(tensor: Tensor, reason: str) -> int:
     """Address of a tensor's first element, its storage in memory."""
     storage = tensor._storage
@@ -29,10 +37,8 @@ def address_of(tensor: Tensor, reason: str) -> int:
     block = storage.block
     if block is None:
         if tensor._layout.device is META:
-            raise NotImplementedError(
-                "Cannot copy out of meta tensor; no data!\n"
-                f"  given     {reason} of {tensor._layout}"
-            )
+            kind, said = _NO_DATA.get(reason, _NO_COPY)
+            raise kind(helped(said, given=f"{reason} of {tensor._layout}"))
         return 0
     address: int = block.address + tensor._offset * tensor._layout.itemsize
     return address
