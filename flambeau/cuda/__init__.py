@@ -144,11 +144,14 @@ class Stream:
     """A CUDA stream; torch's error where there is no CUDA."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        _not_compiled()
+        raise RuntimeError("torch.cuda.Stream requires CUDA support")
 
 
-class Event(Stream):
+class Event:
     """A CUDA event; torch's error where there is no CUDA."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        raise RuntimeError("Tried to instantiate dummy base class Event")
 
 
 @contextmanager

@@ -23,3 +23,12 @@ def test_types_of_cuda_recognise_and_make_nothing():
                  lambda: torch.set_default_tensor_type("torch.cuda.FloatTensor")):  # fmt: skip
         with pytest.raises(TypeError, match=NOT_AVAILABLE):
             make()
+
+
+def test_streams_and_events_of_cuda_cannot_be_made():
+    for kind, text in (
+        (torch.cuda.Event, "Tried to instantiate dummy base class Event"),
+        (torch.cuda.Stream, r"torch\.cuda\.Stream requires CUDA support"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            kind()
