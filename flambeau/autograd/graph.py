@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau.base.errors import helped
 from flambeau.gradients.backward import current_pass
 from flambeau.gradients.entry import GradientEdge, get_gradient_edge
 from flambeau.gradients.graph import Node
@@ -68,7 +69,12 @@ def register_multi_grad_hook(
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     for each in tensors:
         if not requires_grad(each):
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+            raise AssertionError(
+                helped(
+                    "Expected gradient function to be set",
+                    given="a tensor that does not require gradients", fix="leave it out",
+                )
+            )  # fmt: skip
     histories = [history(each) for each in tensors]
     lock = threading.Lock()
     passes: dict[int, list[Any]] = {}

@@ -131,15 +131,15 @@ class Node:
 
     def register_hook(self, function: Callable[..., Any]) -> Any:
         """Call function(grad_inputs, grad_outputs) after the node ran; may return new inputs."""
-        from flambeau.gradients.hooks import RemovableHandle
+        from flambeau.gradients.hooks import NodeHandle
 
-        return RemovableHandle(self.with_extras().post, function)
+        return NodeHandle(self.with_extras().post, function)
 
     def register_prehook(self, function: Callable[..., Any]) -> Any:
         """Call function(grad_outputs) before the node runs; may return new ones."""
-        from flambeau.gradients.hooks import RemovableHandle
+        from flambeau.gradients.hooks import NodeHandle
 
-        return RemovableHandle(self.with_extras().pre, function)
+        return NodeHandle(self.with_extras().pre, function)
 
     def _register_hook_dict(self, tensor: Any) -> None:
         """torch's internal name; hooks live on the node already."""

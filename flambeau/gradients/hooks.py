@@ -4,7 +4,7 @@ Keeps     a tensor's hooks sit on the node that made it (or on the leaf), so the
           tensor nor the graph alive. torch's order: the tensor's hooks, the kept .grad, the node's
           pre-hooks, the node, its post-hooks.
 Touches   graph, members.
-Not here  when the backward pass calls them (backward.py)."""
+Not here  when the backward pass calls them (backward.py), hooks of modules (nn.modules.hooks)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,35 @@ _NO_GRADIENT = "cannot register a hook on a tensor that doesn't require gradient
 
 
 class RemovableHandle:
-    """Takes a hook off again: `handle.remove()`, or the end of a `with` block."""
+    """Takes a hook away again: `remove()`, or leaving a `with` block."""
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        self.id = _next_id()
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        extra = extra_dict if isinstance(extra_dict, (list, tuple)) else (
+            () if extra_dict is None else (extra_dict,)
+        )  # fmt: skip
+        self.extra_dict_ref = tuple(weakref.ref(each) for each in extra)
+
+    def remove(self) -> None:
+        """Take the hook away; a second time does nothing."""
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            table = reference()
+            if table is not None and self.id in table:
+                del table[self.id]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+RemovableHandle.__module__ = "torch.utils.hooks"
+
+
+class NodeHandle(RemovableHandle):
+    """Of a hook on a node, whose table is a plain dict and lives as long as the handle."""
 
     def __init__(self, hooks: dict[int, Callable[..., Any]], function: Callable[..., Any]) -> None:
         self.id = _next_id()
@@ -34,11 +62,9 @@ class RemovableHandle:
         """Remove the hook; a second time does nothing."""
         self._hooks.pop(self.id, None)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.remove()
+NodeHandle.__name__ = NodeHandle.__qualname__ = "RemovableHandle"
+NodeHandle.__module__ = "torch.utils.hooks"
 
 
 def register_hook(tensor: Any, function: Callable[..., Any]) -> RemovableHandle:
@@ -47,7 +73,7 @@ def register_hook(tensor: Any, function: Callable[..., Any]) -> RemovableHandle:
     if own is None:
         raise RuntimeError(helped(_NO_GRADIENT, fix="set requires_grad=True first"))
     extras = getattr(own, "node", own).with_extras()
-    return RemovableHandle(extras.tensor_hooks.setdefault(own.output_index, {}), function)
+    return NodeHandle(extras.tensor_hooks.setdefault(own.output_index, {}), function)
 
 
 def register_post_accumulate_grad_hook(
@@ -59,7 +85,7 @@ def register_post_accumulate_grad_hook(
         raise RuntimeError(helped(_NO_GRADIENT, fix="set requires_grad=True first"))
     if own.__class__ is not AccumulateGrad:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(own.with_extras().accumulated, function)
+    return NodeHandle(own.with_extras().accumulated, function)
 
 
 def retain_grad(tensor: Any) -> None:
@@ -83,7 +109,8 @@ def checked(value: Any, before: Any, hook: Callable[..., Any]) -> Any:
     if before is None:
         return value
     if value._layout.dtype is not before._layout.dtype:
-        raise RuntimeError(f"hook '{name}' has changed the type of value")
+        was, got = RUNTIME.type_name(before._layout), RUNTIME.type_name(value._layout)
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {was} got {got})")
     if value._layout.shape != before._layout.shape:
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     return value
@@ -136,14 +163,14 @@ def run_post_hooks(extras: Extras, found: list[Any], cotangents: Sequence[Any]) 
 
 def _replaced(changed: Any, before: list[Any], hook: Callable[..., Any]) -> list[Any]:
     if not isinstance(changed, tuple):
-        changed = (changed,)
+        raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
     if len(changed) != len(before):
         name = getattr(hook, "__name__", type(hook).__name__)
         raise RuntimeError(
             f"hook '{name}' has returned an incorrect number of values (got {len(changed)}, but "
             f"expected {len(before)})"
         )
-    return [old if new is None else checked(new, old, hook)
+    return [None if new is None else checked(new, old, hook)
             for new, old in zip(changed, before, strict=True)]  # fmt: skip
 
 

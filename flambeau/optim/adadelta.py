@@ -15,6 +15,8 @@ from flambeau.optim.each import EachParameter, decayed
 class Adadelta(EachParameter):
     """Steps scaled by the ratio of running averages of squared steps and gradients."""
 
+    capturable_words = {"has_xla": False}
+
     def __init__(
         self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
         weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,

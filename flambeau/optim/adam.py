@@ -13,6 +13,7 @@ from flambeau.optim import group as groups
 from flambeau.optim.each import each_step
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.update import update
+from flambeau.tensor import Tensor
 
 _item = dict.__getitem__
 
@@ -35,6 +36,10 @@ class Adam(Optimizer):
         fused: bool | None = None, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
         groups.check_rate(lr)
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError(
+                "lr as a Tensor is not supported for capturable=False and foreach=True"
+            )
         groups.check_not_negative(epsilon=eps)
         groups.check_betas(betas)
         groups.check_not_negative(weight_decay=weight_decay)
@@ -66,6 +71,7 @@ class Adam(Optimizer):
             return each_step(self, closure, differentiable.start_adam, differentiable.adam)
         loss = groups.closed(closure)
         for group in self.param_groups:
+            groups.check_capturable(group)
             amsgrad = group["amsgrad"]
             by_count: dict[float, tuple[list[Any], ...]] = {}
             lists: tuple[list[Any], ...] | None = None

@@ -16,6 +16,8 @@ from flambeau.optim.state import rounded
 class ASGD(EachParameter):
     """SGD with a falling rate, and the average of its way in state["ax"]."""
 
+    capturable_words = {"what": "params, mus, etas, and state_steps"}
+
     def __init__(
         self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
         t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None,

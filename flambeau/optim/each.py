@@ -38,6 +38,7 @@ def each_step(optimizer: Optimizer, closure: Any, start: Any, update: Any) -> An
     loss = groups.closed(closure)
     with groups.recording(optimizer):
         for group in optimizer.param_groups:
+            groups.check_capturable(group, **optimizer.capturable_words)
             for parameter in group["params"]:
                 gradient = parameter._grad
                 if gradient is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.autograd.grad_mode import enable_grad, no_grad
+from flambeau.base.errors import helped
 from flambeau.optim.state import ParameterState
 from flambeau.tensor import Tensor
 from flambeau.tensor.public import fills
@@ -59,6 +60,21 @@ def check_not_negative(**settings: Any) -> None:
     for name, value in settings.items():
         if not value >= 0.0:
             raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_capturable(
+    group: dict[str, Any], what: str = "params and state_steps", *, has_xla: bool = True
+) -> None:
+    """Refuse steps for CUDA graphs: there is no device that captures them."""
+    if group.get("capturable") and any(p._grad is not None for p in group["params"]):
+        devices = ["cuda", "xpu", "hpu", "privateuseone", *["xla"] * has_xla]
+        raise AssertionError(
+            helped(
+                f"If capturable=True, {what} must be on supported devices: {devices}.",
+                given="parameters on the CPU",
+                fix="capturable=False",
+            )
+        )
 
 
 def check_flags(settings: dict[str, Any]) -> None:

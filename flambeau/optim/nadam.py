@@ -16,6 +16,8 @@ from flambeau.optim.state import rounded
 class NAdam(EachParameter):
     """Adam that looks ahead by a momentum which grows with the steps."""
 
+    capturable_words = {"what": "params, mu_products and state_steps"}
+
     def __init__(
         self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,

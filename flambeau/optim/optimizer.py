@@ -12,7 +12,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from flambeau.engine import stream
 from flambeau.nn.modules.naming import type_name
@@ -80,6 +80,8 @@ class Optimizer:
     """Base of all optimizers: `params` are tensors or groups of them (dicts), `defaults` the
     settings of groups that do not give their own."""
 
+    # What torch's refusal of capturable=True says of an optimizer, where it says other things.
+    capturable_words: ClassVar[dict[str, Any]] = {}
     _optimizer_step_pre_hooks: OrderedDict[int, Any]
     _optimizer_step_post_hooks: OrderedDict[int, Any]
     _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]

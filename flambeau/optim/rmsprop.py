@@ -51,6 +51,7 @@ class RMSprop(Optimizer):
             return each_step(self, closure, differentiable.start_rmsprop, differentiable.rmsprop)
         loss = groups.closed(closure)
         for group in self.param_groups:
+            groups.check_capturable(group)
             lists: tuple[list[Any], ...] = ([], [], [], [], [])
             has_momentum, centered = group["momentum"] > 0, group["centered"]
             for parameter in group["params"]:

@@ -1,41 +1,16 @@
 """torch.utils.hooks: the handle of a hook.
 
 Keeps     removing twice is harmless; the table of hooks is not kept alive.
-Touches   nothing.
+Touches   gradients.hooks, whose handles are of the same class.
 Not here  calling hooks (nn.modules.hooks, gradients.hooks)."""
 
 from __future__ import annotations
 
-import itertools
-import weakref
-from typing import Any, Final, Self
+from typing import Any
 
-_numbers: Final = itertools.count()
+from flambeau.gradients.hooks import RemovableHandle
 
-
-class RemovableHandle:
-    """Takes a hook away again: `remove()`, or leaving a `with` block."""
-
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        self.id = next(_numbers)
-        self.hooks_dict_ref = weakref.ref(hooks_dict)
-        extra = extra_dict if isinstance(extra_dict, (list, tuple)) else (
-            () if extra_dict is None else (extra_dict,)
-        )  # fmt: skip
-        self.extra_dict_ref = tuple(weakref.ref(each) for each in extra)
-
-    def remove(self) -> None:
-        """Take the hook away."""
-        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
-            table = reference()
-            if table is not None and self.id in table:
-                del table[self.id]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()
+__all__ = ["RemovableHandle", "registered"]
 
 
 def registered(

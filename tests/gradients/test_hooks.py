@@ -163,3 +163,29 @@ def test_backward_inside_a_hook():
     y.sum().backward()
     assert x.grad.tolist() == [2.0]
     assert w.grad.tolist() == [6.0]
+
+
+@pytest.mark.parametrize("returned", [lambda g: g[0], lambda g: [*g], lambda g: 5])
+def test_hooks_of_nodes_return_tuples(returned):
+    for register in ("register_hook", "register_prehook"):
+        x, y = leaf(1.0), leaf(2.0)
+        made = x * y
+        getattr(made.grad_fn, register)(lambda *given: returned(given[0]))
+        with pytest.raises(TypeError, match="expected tuple, but hook returned"):
+            made.backward()
+
+
+def test_hooks_of_nodes_can_take_gradients_away():
+    x, y = leaf(1.0), leaf(2.0)
+    made = x * y
+    made.grad_fn.register_hook(lambda found, given: (None, found[1]))
+    made.backward()
+    assert x.grad is None
+    assert y.grad.item() == 1.0
+
+
+def test_handles_are_of_one_class():
+    x = leaf(1.0)
+    kind = torch.utils.hooks.RemovableHandle
+    assert isinstance(x.register_hook(lambda grad: None), kind)
+    assert isinstance((x * 1).grad_fn.register_hook(lambda *given: None), kind)

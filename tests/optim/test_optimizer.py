@@ -41,6 +41,21 @@ def parameter(values=(1.0, 2.0)):
             ValueError,
             "loaded state dict has a different number of parameter groups",
         ),
+        (
+            lambda w: optim.Adam([w], torch.tensor(0.1), foreach=True),
+            ValueError,
+            "lr as a Tensor is not supported for capturable=False and foreach=True",
+        ),
+        (
+            lambda w: optim.RMSprop([w], capturable=True).step(),
+            AssertionError,
+            "If capturable=True, params and state_steps must be on supported devices: ['cuda',",
+        ),
+        (
+            lambda w: optim.NAdam([w], capturable=True).step(),
+            AssertionError,
+            "If capturable=True, params, mu_products and state_steps must be on supported devices",
+        ),
     ],
 )
 def test_refuses_in_torchs_words(make, kind, text):
