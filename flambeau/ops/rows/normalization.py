@@ -290,7 +290,8 @@ class RootMeanSquareNormBackward(Operator):
         grad = b.convert(grad_output, grad_output.dtype.compute)
         if 0 in input.shape:
             return grad, b.full(tuple(input.shape[dims[0] :]), 0.0, grad.dtype)
-        hat, scale = root_mean_square(b, b.convert(input, grad.dtype), dims, eps)
+        elements = b.convert(input, grad.dtype)
+        hat, scale = root_mean_square(b, elements, dims, eps)
         inner = affine(b, grad, weight, None)
         along = b.reduce("sum", b.map(lambda k, g, h: k.mul(g, h), inner, hat), dims, True)
         count = b.size_number(n_reduced(input.shape, dims), hat.dtype)
@@ -298,9 +299,14 @@ class RootMeanSquareNormBackward(Operator):
             lambda k, g, h, f, a, n: k.mul(f, k.sub(g, k.mul(h, k.div(a, n)))),
             inner, hat, scale, along, count,
         )  # fmt: skip
-        product = b.map(lambda k, g, h: k.mul(g, h), grad, hat)
         outer = tuple(range(dims[0]))
-        return into_input, b.reduce("sum", product, outer) if outer else product
+        if not outer or grad.dtype.is_complex:
+            product = b.map(lambda k, g, h: k.mul(g, h), grad, hat)
+            return into_input, b.reduce("sum", product, outer) if outer else product
+        into_weight = b.reduce_of(
+            "sum", lambda k, g, x, f: k.mul(g, k.mul(x, f)), (grad, elements, scale), outer
+        )
+        return into_input, into_weight
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4), s.real(3, 4), s.real(4), (1,), 1e-5)]
