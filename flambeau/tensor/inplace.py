@@ -102,7 +102,9 @@ def _inplace_signature(binding: Binding, call: Call, target: Layout) -> Signatur
     if target.dtype.is_complex and getattr(binding.operator, "gives_real", False):
         raise RuntimeError(f"In-place {binding.name} is not supported for complex tensors.")
     check_castable(result, target)
-    check_writable(target)
+    is_one_number = len(call.tensors) == 1 and binding.name in ("fill", "zero")
+    if not is_one_number:  # which may be written several times to one place
+        check_writable(target)
     parameters, _ = binding.lowering_parameters(call.values)
     layouts = tuple([tensor._layout for tensor in call.tensors])
     return Signature(

@@ -167,7 +167,8 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
             _complex("warn_of_lost_parts")(element)
         result = functions.convert(result, element)
     if named.get("memory_format") is not None:
-        result = _arranging("arranged")(result, named["memory_format"])
+        asking = "to" if result is self else ""
+        result = _arranging("arranged")(result, named["memory_format"], asking)
     return functions.clone(result) if copy and result is self else result
 
 

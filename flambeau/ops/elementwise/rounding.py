@@ -77,7 +77,7 @@ class Round(Step):
     def formula(self, k: Any, input: Tensor, *, decimals: int = 0) -> Any:
         if not k.dtype_of(input).is_floating_point:
             return input
-        scale = 10.0 ** abs(decimals)
+        scale = float(f"1e{abs(decimals)}")  # infinite where no float is as large
         if decimals > 0:
             return k.div(k.rint(k.mul(input, scale)), scale)
         if decimals < 0:

@@ -7,6 +7,7 @@ Not here  sort itself (ops/indexing)."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from flambeau.base import dtypes, shapes
@@ -73,8 +74,18 @@ def _slices(
     input: Tensor, dim: int, wants_inverse: bool, wants_counts: bool, consecutive: bool
 ) -> Any:
     at = shapes.wrap_dim(dim, input._layout.ndim)
-    size = input._layout.shape[at]
-    rows = functions.movedim(input.detach(), at, 0).reshape(size, -1).tolist()
+    given = input._layout.shape
+    if not given:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    others = [size for place, size in enumerate(given) if place != at]
+    if 0 in others:
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
+    if input._layout.dtype.is_complex:
+        raise not_implemented("unique_dim", input._layout.dtype)
+    slices = functions.movedim(input, at, 0)
+    rows = slices.detach().reshape(given[at], prod(others)).tolist()
     keys = [tuple(row) for row in rows]
     first: list[int] = []  # place of the first slice of each kind
     kinds: list[int] = []  # of each slice
@@ -86,13 +97,14 @@ def _slices(
     else:
         number = {key: n for n, key in enumerate(sorted(set(keys)))}
         kinds = [number[key] for key in keys]
-        first = [keys.index(key) for key in number]
+        places = {key: place for place, key in reversed(list(enumerate(keys)))}
+        first = [places[key] for key in number]
     counts = [0] * len(first)
     for kind in kinds:
         counts[kind] += 1
-    found = functions.index_select(input, at, creation.tensor(first, dtype=dtypes.int64))
+    found = functions.index_select(slices, 0, creation.tensor(first, dtype=dtypes.int64))
     return _chosen(
-        found, creation.tensor(kinds, dtype=dtypes.int64),
+        functions.movedim(found, 0, at), creation.tensor(kinds, dtype=dtypes.int64),
         creation.tensor(counts, dtype=dtypes.int64), wants_inverse, wants_counts,
     )  # fmt: skip
 

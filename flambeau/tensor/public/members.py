@@ -484,14 +484,16 @@ def is_channels_last(tensor: Tensor, wanted: Any) -> bool:
 
 
 def arranged(tensor: Tensor, wanted: Any, asking: str = "") -> Tensor:
-    """The tensor in a memory format; `asking` for torch's words where it may not be kept."""
+    """The tensor in a memory format. `asking`: contiguous(), which has no format to preserve, or
+    to() without another dtype, which takes what is not channels_last as contiguous."""
     if wanted is formats.preserve_format:
-        if asking and not tensor._layout.is_contiguous:
+        if asking == "contiguous" and not tensor._layout.is_contiguous:
             raise RuntimeError(f"preserve memory format is unsupported by the {asking} operator")
         return tensor
     if wanted is formats.contiguous_format:
-        is_there = tensor._layout.is_contiguous
-        return tensor if is_there else functions.contiguous_copy(tensor)
+        is_last = any(is_channels_last(tensor, each) for each in _RANKS)
+        is_left_alone = tensor._layout.is_contiguous or (asking == "to" and not is_last)
+        return tensor if is_left_alone else functions.contiguous_copy(tensor)
     in_format(tensor._layout, wanted)  # refused where the dims are too few or too many
     if is_channels_last(tensor, wanted):
         return tensor

@@ -1,4 +1,4 @@
-"""Elements repeated: what the arguments promise is checked."""
+"""Distinct slices, and elements repeated: what the arguments promise is checked."""
 
 import pytest
 
@@ -36,3 +36,15 @@ def test_places_repeated_as_often_as_a_vector_says():
 def test_repeats_that_torch_refuses(call, kind, text):
     with pytest.raises(kind, match=text):
         call(torch.ones(2, 3))
+
+
+def test_distinct_slices():
+    given = torch.tensor([[1, 0, 1], [2, 3, 2]])
+    found, inverse, counts = torch.unique(given, dim=1, return_inverse=True, return_counts=True)
+    assert (found.tolist(), found.stride()) == ([[0, 1], [3, 2]], (1, 2))
+    assert (inverse.tolist(), counts.tolist()) == ([1, 0, 1], [1, 2])
+    assert torch.unique(torch.zeros(0), dim=0).shape == (0,)
+    with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dimensions"):
+        torch.tensor(1).unique(dim=0)
+    with pytest.raises(RuntimeError, match="There are 0 sized dimensions, and they aren"):
+        torch.zeros(2, 0).unique(dim=0)

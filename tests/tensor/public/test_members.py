@@ -68,3 +68,20 @@ def test_numbers_transposed_are_themselves():
     number = torch.tensor(1 + 2j)
     assert number.mT is number
     assert number.mH.item() == number.H.item() == 1 - 2j
+
+
+def test_one_number_is_written_to_elements_that_share_memory():
+    row = torch.arange(4.0).reshape(1, 4)
+    row.expand(3, 4).fill_(2)
+    assert row.tolist() == [[2, 2, 2, 2]]
+    row.expand(3, 4)[:, 1:].zero_()
+    assert row.tolist() == [[2, 0, 0, 0]]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        row.expand(3, 4).fill_(torch.tensor(2.0))
+
+
+def test_what_is_not_converted_keeps_its_order():
+    turned = torch.ones(2, 3).t()
+    assert turned.float(memory_format=torch.contiguous_format) is turned
+    last = torch.ones(2, 3, 4, 5).to(memory_format=LAST)
+    assert last.to(memory_format=torch.contiguous_format).is_contiguous()
