@@ -89,7 +89,9 @@ FILES: Final = _table({
         "mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy "
         "binary_cross_entropy_with_logits dropout_mask"
     ),
-    "rows.normalization": "layer_norm_rows layer_norm_backward rms_norm rms_norm_backward",
+    "rows.normalization": (
+        "layer_norm_rows layer_norm_alone layer_norm_backward rms_norm rms_norm_backward"
+    ),
     "rows.softmax": "softmax log_softmax softmax_backward log_softmax_backward",
     "special.bessel": "i0 special_i0e special_i1 special_i1e",
     "special.normal": (
@@ -206,12 +208,12 @@ INTERNAL: Final = frozenset((
     "prod_dims attention attention_backward batch_norm_train batch_norm_backward "
     "batch_norm_eval nll_loss nll_loss_backward cross_entropy cross_entropy_backward "
     "group_norm_rows group_norm_backward mse_loss l1_loss smooth_l1_loss huber_loss "
-    "kl_div binary_cross_entropy dropout_mask layer_norm_rows layer_norm_backward "
-    "rms_norm_backward softmax_backward log_softmax_backward special_i0e special_i1 "
-    "special_i1e special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
-    "special_xlog1py special_zeta sgd_update adam_update rmsprop_update adagrad_update "
-    "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward "
-    "conj view expand alias slice unfold"
+    "kl_div binary_cross_entropy dropout_mask layer_norm_rows layer_norm_alone "
+    "layer_norm_backward rms_norm_backward softmax_backward log_softmax_backward "
+    "special_i0e special_i1 special_i1e special_erfcx special_entr special_ndtr "
+    "special_log_ndtr special_ndtri special_xlog1py special_zeta sgd_update adam_update "
+    "rmsprop_update adagrad_update slice_backward select_backward diagonal_backward "
+    "as_strided_backward unfold_backward conj view expand alias slice unfold"
 ).split())  # fmt: skip
 # Operators with a form that writes their first operand: name_.
 INPLACE: Final = frozenset((

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.tensor import functions as t
+from flambeau.tensor.public import composed
 
 
 def layer_norm(
@@ -22,7 +23,7 @@ def layer_norm(
     >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
-    return t.layer_norm_rows(input, normalized_shape, weight, bias, eps)[0]
+    return composed.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def _check_batch(shape: Any) -> None:

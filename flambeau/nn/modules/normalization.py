@@ -12,7 +12,7 @@ from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import undrawn
-from flambeau.tensor import functions as t
+from flambeau.tensor.public import composed
 
 
 def _as_shape(normalized_shape: Any) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ class LayerNorm(Module):
             weight, bias = own["weight"], own["bias"]
         except KeyError:  # parametrised
             weight, bias = self.weight, self.bias
-        return t.layer_norm_rows(input, self.normalized_shape, weight, bias, self.eps)[0]
+        return composed.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
         return (

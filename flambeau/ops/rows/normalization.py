@@ -164,6 +164,24 @@ class LayerNorm(Operator):
         ]
 
 
+@operator("layer_norm_alone", function=False)
+class LayerNormAlone(LayerNorm):
+    """The output of layer_norm_rows, where no gradient is wanted."""
+
+    differentiable = False
+    returns = ()
+
+    def infer(
+        self, input: Tensor, normalized_shape: Any, weight: OptionalTensor, bias: OptionalTensor,
+        eps: float,
+    ) -> Inferred:  # fmt: skip
+        inferred = super().infer(input, normalized_shape, weight, bias, eps)
+        return Inferred(inferred.outputs[:1], inferred.attributes)
+
+    def lower(self, b: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
+        return super().lower(b, input, weight, bias, dims, eps)[0]
+
+
 @operator("layer_norm_backward", function=False, returns=("grad_input", "grad_weight", "grad_bias"))
 class LayerNormBackward(Operator):
     """Gradients of layer_norm; those nobody reads are not computed."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base import dtypes, shapes
 from flambeau.gradients.autocast import in_float32
+from flambeau.gradients.modes import is_grad_enabled
 from flambeau.tensor import creation, functions
 from flambeau.tensor.arguments import python_data
 from flambeau.tensor.inplace import stored, takes_out
@@ -445,8 +446,17 @@ def layer_norm(
     eps: float = 1e-05, cudnn_enable: bool = True,
 ) -> Tensor:  # fmt: skip
     """Mean 0 and variance 1 over the last dims, then weight and bias."""
-    result: Tensor = functions.layer_norm_rows(input, normalized_shape, weight, bias, eps)[0]
+    # What is for the gradient alone would only be taken apart.
+    result: Tensor
+    if is_grad_enabled() and any(map(_has_history, (input, weight, bias))):
+        result = functions.layer_norm_rows(input, normalized_shape, weight, bias, eps)[0]
+    else:
+        result = functions.layer_norm_alone(input, normalized_shape, weight, bias, eps)
     return result
+
+
+def _has_history(given: Any) -> bool:
+    return isinstance(given, Tensor) and (given._autograd is not None or given._base is not None)
 
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:

@@ -118,3 +118,16 @@ def test_the_gradient_of_batch_norm_stores_nothing_else_of_its_size() -> None:
     with flambeau.debug.counts() as seen:
         step()
     assert seen.peak_bytes < 1.3 * rows.nbytes
+
+
+def test_layer_norm_has_the_same_bits_with_and_without_a_gradient() -> None:
+    rows, weight = (
+        torch.tensor(RNG.standard_normal(shape).astype(np.float32)) for shape in ((40, 33), (33,))
+    )
+    alone = torch.nn.functional.layer_norm(rows, (33,), weight)
+    module = torch.nn.LayerNorm(33)
+    module.weight.data = weight
+    kept = module(rows)
+    assert kept.requires_grad
+    with torch.no_grad():
+        assert alone.numpy().tobytes() == kept.numpy().tobytes() == module(rows).numpy().tobytes()
