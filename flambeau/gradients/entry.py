@@ -274,7 +274,33 @@ def grad(
         inputs=places,
         adds=False,
     )
+    if any(value is None for value in found):
+        reached = _reached(roots)
+        for index, (value, place) in enumerate(zip(found, places, strict=True)):
+            layout = getattr(given[index], "_layout", None)
+            if value is None and layout is not None and _place(place) in reached:
+                found[index] = _zeros(layout.shape, layout)
     return _filled(found, given, materialize_grads, allow_unused)
+
+
+def _place(own: Any) -> tuple[int, int]:
+    return id(getattr(own, "node", own)), own.output_index
+
+
+def _reached(roots: Sequence[tuple[Any, Any]]) -> set[tuple[int, int]]:
+    """Places that the graph leads to by operators alone. One that hands nothing to an operand has
+    a derivative of zero there (relu's, of the second order); a user's function means it."""
+    waiting = [own for own, _ in roots]
+    seen: set[tuple[int, int]] = set()
+    while waiting:
+        own = waiting.pop()
+        if own is None or _place(own) in seen:
+            continue
+        seen.add(_place(own))
+        node = getattr(own, "node", own)
+        if not node.always_runs:
+            waiting += getattr(node, "edges", ())
+    return seen
 
 
 def _filled(

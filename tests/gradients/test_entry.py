@@ -211,3 +211,28 @@ def test_gradient_through_promotion():
     assert w.grad.dtype is torch.float32
     assert x.grad.tolist() == [3.0, 4.0]
     assert w.grad.tolist() == [1.0, 2.0]
+
+
+def test_a_derivative_of_zero_is_no_missing_one():
+    """relu's second: torch's zeros, where an unused tensor has none."""
+    x, other = (torch.tensor([1.0, -2.0], requires_grad=True) for _ in range(2))
+    (first,) = torch.autograd.grad(torch.relu(x * 3).sum(), x, create_graph=True)
+    assert torch.autograd.grad(first.sum(), x, retain_graph=True)[0].tolist() == [0.0, 0.0]
+    found = torch.autograd.grad(first.sum(), (x, other), allow_unused=True)
+    assert (found[0].tolist(), found[1]) == ([0.0, 0.0], None)
+
+
+def test_a_user_function_that_returns_none_means_it():
+    class Cut(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    assert torch.autograd.grad(Cut.apply(x).sum(), x, allow_unused=True) == (None,)
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        torch.autograd.grad(Cut.apply(x).sum(), x)
