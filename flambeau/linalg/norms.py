@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.base import promotion
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
-from flambeau.ops.define import type_name
+from flambeau.ops.reduction.norms import wider
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
+from flambeau.tensor.arguments.refusals import refusal
 from flambeau.tensor.inplace import takes_out
 from flambeau.tensor.public import forms
 
@@ -35,36 +35,19 @@ def matrix_norm(
 ) -> Any:  # fmt: skip
     """Norms of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2."""
     name = "linalg.matrix_norm"
+    if isinstance(ord, str) and ord not in ("fro", "nuc"):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
     checks.matrices(name, A)
-    checks.floating(name, A, low=True)
+    checks.floating(name, A, low=ord != "nuc")
     dims = tuple(dim)
     if len(dims) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {list(dims)}")
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {', '.join(map(str, dims))}")
     first, second = (d % A.dim() for d in dims)
     if first == second:
         raise RuntimeError(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})")
-    given = A if dtype is None else A.to(_wider(name, A.dtype, dtype))
+    given = A if dtype is None else A.to(wider(name, A.dtype, dtype))
     made = _matrix_norm(given, ord, first, second, keepdim)
     return made if out is None else out.copy_(made)
-
-
-def _wider(name: str, given: Any, wanted: Any) -> Any:
-    """The dtype asked for, which has to hold what is given."""
-    if not (wanted.is_floating_point or wanted.is_complex):
-        raise RuntimeError(
-            f"{name}: dtype should be floating point or complex, but got {type_name(wanted)}"
-        )
-    if given.is_complex != wanted.is_complex:
-        kind = "complex" if given.is_complex else "real"
-        raise RuntimeError(
-            f"{name}: dtype should be {kind} for {kind} inputs, but got {type_name(wanted)}"
-        )
-    if promotion.promote_types(given, wanted) is not wanted:
-        raise RuntimeError(
-            f"{name}: the dtype of the input ({type_name(given)}) should be convertible without "
-            f"narrowing to the specified dtype ({type_name(wanted)})"
-        )
-    return wanted
 
 
 def _matrix_norm(given: Any, ord: Any, first: int, second: int, keepdim: bool) -> Any:
@@ -149,8 +132,16 @@ def norm_of_tensor(
     dtype: Any = None,
 ) -> Tensor:  # fmt: skip
     """torch.norm: of a vector, or for p="nuc" the sum of the singular values of matrices."""
-    if p != "nuc":
-        return forms.norm(input, p, dim, keepdim, out, dtype)
-    matrix = input if dtype is None else input.to(dtype)
-    found: Tensor = matrix_norm(matrix, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim)
-    return found if out is None else out.copy_(found)
+    dims = dim if dim is None or hasattr(dim, "__len__") else (dim,)
+    if isinstance(p, str) and p != "fro":
+        dims = tuple(range(input.dim())) if dims is None else dims
+        found: Tensor = matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
+        return found
+    arguments = (input, 2 if p in ("fro", None) else p, dims, keepdim)
+    told = refusal("linalg_vector_norm", arguments, {"dtype": dtype, "out": out}, False)
+    if told is not None:
+        raise told
+    return forms.norm(input, p, dims, keepdim, out, dtype)
+
+
+norm_of_tensor.__name__ = norm_of_tensor.__qualname__ = "norm"

@@ -129,6 +129,8 @@ class Operator:
     out_refusal: ClassVar[str | None] = (
         "Expected out tensor to have dtype {c_result}, but got {c_given} instead"
     )
+    # Without dtype=, an out= tensor's dtype is the one computed in.
+    follows_out: ClassVar[bool] = False
     # vjp multiplies the cotangent by derivatives of a function that is real on real numbers: of
     # complex ones whoever calls it hands in the conjugates (gradients.recording.plan).
     holomorphic: ClassVar[bool] = False

@@ -132,6 +132,7 @@ def _from_array(data: Any, element: dtype | None, where: Device) -> Tensor:
     if element is not None and array.dtype.kind == "u" and array.dtype.itemsize > 1:
         array = array.astype(np.int64 if element.category <= 1 else np.float64)
     found = sharing.dtype_of_array(array)
+    sharing.check_memory(array)
     if array.flags.c_contiguous or where is META or not array.size:
         made = from_bytes(array.tobytes(), tuple(data.shape), found, where)
     else:  # dims lie in memory as they did
@@ -169,7 +170,8 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tens
     if is_array(data):
         from flambeau.tensor import sharing
 
-        if not sharing.is_numpy_array(data):  # a NumPy number has no memory to share
+        is_wide = dtype is not None and data.dtype.kind == "u" and data.dtype.itemsize > 1
+        if is_wide or not sharing.is_numpy_array(data):  # a number has no memory to share
             return tensor(data, dtype=dtype, device=device)
         made = sharing.from_numpy(data)
         made = made.to(device) if device is not None and chosen_device(device) is META else made

@@ -246,7 +246,11 @@ def call_update(binding: Binding, call: Call, signature: Signature) -> None:
 
 def call_out(binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
     """out=: results written into given tensors, resized where they have another shape."""
-    call = binding.taken_apart(binding.arranged(arguments, named))
+    values = binding.arranged(arguments, named)
+    if binding.operator.follows_out and isinstance(out, Tensor):
+        position = binding.positions["dtype"]
+        values[position] = values[position] or out._layout.dtype
+    call = binding.taken_apart(values)
     outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     for each in outs:
         if not isinstance(each, Tensor):

@@ -178,7 +178,7 @@ def _arranging(name: str) -> Any:
 
 
 def _converting(element: dtype) -> Callable[..., Tensor]:
-    def convert(self: Tensor, memory_format: Any = None) -> Tensor:
+    def convert(self: Tensor, *, memory_format: Any = None) -> Tensor:
         if memory_format is not None:
             return to(self, element, memory_format=memory_format)
         if self._layout.dtype is element:

@@ -65,6 +65,27 @@ def is_numpy_array(array: Any) -> bool:
 _BYTE: Final = ctypes.c_char
 
 
+def check_memory(array: Any) -> None:
+    """Refuse arrays whose memory no tensor describes, with torch's errors."""
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
+    for stride in array.strides:
+        if stride < 0:
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with "
+                "negative strides are not currently supported. (You can probably work around this "
+                "by making a copy of your array  with array.copy().) "
+            )
+        if stride % array.itemsize:
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+                "array to reallocate the memory."
+            )
+
+
 def from_numpy(array: Any) -> Tensor:
     """Tensor over the memory of a NumPy array.
 
@@ -78,24 +99,8 @@ def from_numpy(array: Any) -> Tensor:
     if not is_numpy_array(array):
         raise TypeError(f"expected np.ndarray (got {named_type(array)})")
     element = dtype_of_array(array)
-    if not array.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion "
-            "between byte orders is currently not supported."
-        )
+    check_memory(array)
     size = element.itemsize
-    for stride in array.strides:
-        if stride < 0:
-            raise ValueError(
-                "At least one stride in the given numpy array is negative, and tensors with "
-                "negative strides are not currently supported. (You can probably work around this "
-                "by making a copy of your array  with array.copy().) "
-            )
-        if stride % size:
-            raise ValueError(
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-                "array to reallocate the memory."
-            )
     flags = array.flags
     if not flags.writeable:
         warnings.warn(_READ_ONLY, stacklevel=2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from flambeau.base import shapes
+from flambeau.base import promotion, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import Inferred, Operator, operator, type_name
@@ -21,6 +21,25 @@ from flambeau.ops.reduction.sums import kept
 INFINITY: Final = float("inf")
 
 
+def wider(name: str, given: dtype, wanted: dtype) -> dtype:
+    """The dtype asked for, which has to hold what is given."""
+    if not (wanted.is_floating_point or wanted.is_complex):
+        raise RuntimeError(
+            f"{name}: dtype should be floating point or complex, but got {type_name(wanted)}"
+        )
+    if given.is_complex != wanted.is_complex:
+        kind = "complex" if given.is_complex else "real"
+        raise RuntimeError(
+            f"{name}: dtype should be {kind} for {kind} inputs, but got {type_name(wanted)}"
+        )
+    if promotion.promote_types(given, wanted) is not wanted:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({type_name(given)}) should be convertible without "
+            f"narrowing to the specified dtype ({type_name(wanted)})"
+        )
+    return wanted
+
+
 class VectorNorm(Operator):
     """(sum |x|^ord)^(1 / ord)."""
 
@@ -28,18 +47,18 @@ class VectorNorm(Operator):
         self, input: Layout, order: float, dim: Any, keepdim: bool, wanted: dtype | None
     ) -> Inferred:
         """Layout and attributes; raises torch's errors."""
-        result = wanted or input.dtype
-        if result.category < 2:
+        name = "linalg.vector_norm"
+        if input.dtype.category < 2:
             raise RuntimeError(
-                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                f"{type_name(result)}"
+                f"{name}: Expected a floating point or complex tensor as input. Got "
+                f"{type_name(input)}"
             )
+        result = input.dtype if wanted is None else wider(name, input.dtype, wanted)
+        if isinstance(order, complex):
+            raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
         dims = shapes.reduced_dims(input, dim)
-        if any(input.shape[each] == 0 for each in dims) and (order < 0 or order == INFINITY):
-            raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {order} norm on an empty tensor because "
-                "the operation does not have an identity"
-            )
+        if order < 0 or order == INFINITY:
+            refuse_empty(input, order, dims, dim is None or dim == ())
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
         out = contiguous(shape, result.to_real(), input.device)
         attributes = {"ord": float(order), "dim": dims, "keepdim": keepdim, "dtype": result}
@@ -74,6 +93,19 @@ class VectorNorm(Operator):
         else:
             slope = input * input.abs().pow(ord - 2)
         return slope * t.masked_fill(grad / norm.pow(ord - 1), norm == 0, 0)
+
+
+def refuse_empty(input: Layout, order: float, dims: tuple[int, ...], is_whole: bool) -> None:
+    """torch's error where there is nothing to take the norm of."""
+    for each in dims:
+        if not input.shape[each]:
+            where = "an empty tensor" if is_whole else f"the dimension {each}"
+            blank = " " if is_whole else ""  # torch has none here
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {order:g} norm on {where}{blank}because "
+                f"{'the' if is_whole else 'this dimension is empty and the'} operation does not "
+                "have an identity"
+            )
 
 
 def _term(order: float) -> Any:
@@ -123,14 +155,12 @@ class Norm(VectorNorm):
     def infer(
         self,
         input: Layout,
-        p: float | str | None = "fro",
+        p: Any = "fro",
         dim: Any = None,
         keepdim: bool = False,
         dtype: dtype | None = None,
     ) -> Inferred:
-        if isinstance(p, str) and p != "fro":
-            raise RuntimeError(f"unsupported norm order {p!r}; expected 'fro' or a number")
-        return self.inferred(input, 2 if p in ("fro", None) else float(p), dim, keepdim, dtype)
+        return self.inferred(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 1, 0), s(s.real(2, 3, 4), 2, (0, 1), True)]

@@ -38,6 +38,7 @@ class SumLike(Reduction):
     """A reduction that makes integers and bool int64."""
 
     out_refusal = None
+    follows_out = True
 
     def result_dtype(self, given: dtype, wanted: dtype | None) -> dtype:
         if wanted is not None:

@@ -94,7 +94,7 @@ def _given(arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
     """The types of arguments, those by name last first, as torch's table of them comes out."""
     said = [named_type(each) for each in arguments]
     said += [f"{name}={named_type(each)}" for name, each in reversed(named.items())]
-    return ", ".join(said) + (", " if len(said) == 1 and named else "")
+    return ", ".join(said) + (", " if named and not arguments else "")
 
 
 def _wrong(name: str, parameter: Parameter, value: Any, position: int) -> str:
@@ -170,7 +170,7 @@ def _missing(name: str, form: Form, position: int, named: dict[str, Any]) -> str
     names = [
         f'"{each.name}"'
         for each in form.parameters[position:]
-        if each.is_required and each.name not in named
+        if each.is_required and not any(key in named for key in _names(each, form.parameters))
     ]
     return (
         f"{name}() missing {len(names)} required positional argument"
@@ -183,6 +183,23 @@ def _unknown(name: str, form: Form, left: dict[str, Any]) -> str:
     if key in [each.name for each in form.parameters]:
         return f"{name}() got multiple values for argument '{key}'"
     return f"{name}() got an unexpected keyword argument '{key}'"
+
+
+def _unpacked(
+    name: str, form: Form, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> TypeError | None:
+    """torch's error where the first of several ints is one and a later one is not."""
+    for place, parameter in enumerate(form.parameters):
+        given = arguments[place] if place < len(arguments) else named.get(parameter.name)
+        if parameter.kind.startswith("ints") and isinstance(given, (tuple, list)):
+            for at, each in enumerate(given):
+                if not _is_int(each):
+                    return TypeError(
+                        f"{name}(): argument '{parameter.name}' failed to unpack the object at pos "
+                        f'{at + 1} with error "type must be tuple of ints,but got '
+                        f'{named_type(each)}"'
+                    )
+    return None
 
 
 @functools.cache
@@ -204,7 +221,7 @@ def refusal(
     for form in forms:
         why = _said(name, form, arguments, named)
         if why is None:
-            return None
+            return _unpacked(name, form, arguments, named)
         said.append(why)
     if not forms:
         return None

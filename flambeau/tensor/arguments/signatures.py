@@ -34,7 +34,7 @@ _ALONG: Final = (
 _JOINED: Final = ("Tensors tensors, int dim=0, *, Tensor out=None",)
 _PRODUCT: Final = (
     "Tensor input, Tensor mat2, *, Tensor out=None",
-    "Tensor input, Tensor mat2, dtype out_dtype, *, Tensor out=None",
+    "Tensor self, Tensor mat2, dtype out_dtype, *, Tensor out=None",
 )
 
 FORMS: Final[dict[str, tuple[str, ...]]] = {
@@ -63,6 +63,12 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
     ),
     **dict.fromkeys(("cat", "stack"), _JOINED),
     "fill_": ("Tensor input, Tensor value", "Tensor input, Number value"),
+    "linalg_vector_norm": (
+        (
+            "Tensor input, Number ord=2, ints1? dim=None, bool keepdim=False, *, "
+            "dtype? dtype=None, Tensor out=None"
+        ),
+    ),
     "index_select": ("Tensor input, int dim, Tensor index, *, Tensor out=None",),
     "permute": ("Tensor input, ints dims",),
     "reshape": ("Tensor input, ints shape",),
@@ -70,7 +76,7 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
     "transpose": ("Tensor input, int dim0, int dim1",),
     "unsqueeze": ("Tensor input, int dim",),
     "view": ("Tensor input, dtype dtype", "Tensor input, ints size"),
-    **dict.fromkeys(("t", "zero_"), ("Tensor input",)),
+    **dict.fromkeys(("detach", "t", "zero_"), ("Tensor input",)),
 }  # fmt: skip
 # These take Python's numbers for tensors.
 OF_NUMBERS: Final = frozenset(

@@ -100,7 +100,7 @@ def warn_of_dims(ndim: int) -> None:
         "dimensions of a tensor."
         if ndim
         else "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.",
-        stacklevel=4,
+        stacklevel=3,
     )
 
 

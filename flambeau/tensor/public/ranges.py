@@ -12,6 +12,8 @@ from typing import Any
 
 from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import asked_for, dtype
+from flambeau.base.promotion import C_TYPE_NAMES, SCALAR_TYPE_NAMES
+from flambeau.ops.define import not_implemented
 from flambeau.tensor import number_rules
 from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Tensor
@@ -140,14 +142,22 @@ def linspace(
     start, end, count = _steps(start, end, steps, "linspace")
     dtype = dtype and asked_for(dtype, "linspace")
     chosen = out.dtype if out is not None else dtype
-    if chosen is not None and chosen.category < 2:  # bounds are cut before the steps are made
-        start, end = int(start), int(end)
-    elif chosen is None and complex in (start.__class__, end.__class__):
-        dtype = promotion.default_dtype().to_complex()
+    if complex in (start.__class__, end.__class__):
+        made = promotion.default_dtype().to_complex()
+        if dtype is not None and not dtype.is_complex:
+            raise RuntimeError(
+                f"torch.linspace(): inferred dtype {C_TYPE_NAMES[made.name]} can't be safely cast "
+                f"to passed dtype {SCALAR_TYPE_NAMES[dtype.name]}"
+            )
+        dtype = dtype or made
+    elif chosen is not None and chosen.category < 2:  # bounds are cut before the steps are made
+        if chosen is dtypes.bool_:
+            raise not_implemented("linspace_cpu", chosen)
+        start, end = (number_rules.held_number(each, chosen) for each in (start, end))
     # One number alone is the start, whatever the gap.
     values = (start, end, max(count - 1, 1))
     if out is not None:
-        return fills.into(out, "linspace", (count,), values)
+        return fills.into(out, "linspace", (count,), values, dtype)
     result = fills.fresh((count,), "linspace", dtype, device)
     return fills.recorded("linspace", result, values, requires_grad)
 
