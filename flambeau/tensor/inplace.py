@@ -257,12 +257,13 @@ def call_out(binding: Binding, arguments: tuple[Any, ...], named: dict[str, Any]
             raise TypeError(
                 f"{binding.name}(): argument 'out' must be Tensor, not {type(each).__name__}"
             )
+    if binding.operator.differentiable:
+        gradient_record.check_out(binding.name, operands_of(binding, call), out)
     outcome = _inferred(binding, call, [each._layout for each in outs])
     if len(outs) != len(outcome.outputs):
         raise TypeError(
             f"{binding.name}(): expected {len(outcome.outputs)} tensors in 'out', got {len(outs)}"
         )
-    gradient_record.check_out(binding.name, operands_of(binding, call), out)
     is_free = binding.operator.out_refusal is None and _dtype_given(binding, call) is None
     for each, layout in zip(outs, outcome.outputs, strict=True):
         if not is_free:

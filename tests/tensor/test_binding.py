@@ -200,3 +200,16 @@ def test_gradients_of_strides_over_repeated_complex_elements():
     seen = torch.as_strided(given.expand(3, 2), (2,), (1,))
     (grad,) = torch.autograd.grad(seen.real.sum(), given)
     assert grad.tolist() == [[1, 1]]
+
+
+def test_out_where_gradients_are_recorded():
+    given, out = torch.ones(2, 3, requires_grad=True), torch.zeros(2, 3)
+    with torch.no_grad():
+        assert torch.add(given, 1, out=out) is out
+        torch.add(out, 1, out=given)
+    assert given.tolist() == [[3.0] * 3] * 2
+    assert torch.eq(given, 3, out=torch.zeros(2, 3, dtype=torch.bool)).all()
+    assert torch.argmax(given, 0, out=torch.zeros(3, dtype=torch.int64)).tolist() == [0, 0, 0]
+    for call in (lambda: torch.bmm(given, given, out=out), lambda: torch.add(out, 1, out=given)):
+        with pytest.raises(RuntimeError, match=r"functions with out=\.\.\. arguments"):
+            call()

@@ -19,6 +19,7 @@ from flambeau.gradients.graph import (
     next_sequence,
 )
 from flambeau.gradients.members import history
+from flambeau.gradients.modes import is_grad_enabled
 from flambeau.gradients.recording.inplace import attach_inplace, attach_view, prepare_inplace
 from flambeau.gradients.recording.nodes import NUMBERS, edges_of, make_node, save_slots
 from flambeau.gradients.recording.plan import WIDTHS, Plan, Roles
@@ -220,6 +221,8 @@ def _general(plan: Plan) -> Attach:
 
 def check_out(name: str, operands: Any, out: Any) -> None:
     """Refuse out= while gradients are recorded for an operand or for it."""
+    if not is_grad_enabled():
+        return
     for each in (*operands, out):
         tensors = each if isinstance(each, (list, tuple)) else (each,)
         for tensor in tensors:
