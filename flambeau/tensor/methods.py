@@ -438,6 +438,7 @@ PROPERTIES: dict[str, property] = {
     "output_nr": property(members.output_nr),
     "retains_grad": property(members.retains_grad),
     "_version": property(saved.version_of),
+    "_cdata": property(id),  # a number that is this tensor's alone, by which libraries keep it
     "is_cuda": property(lambda self: False),
     "is_sparse": property(lambda self: False),
     "is_quantized": property(lambda self: False),

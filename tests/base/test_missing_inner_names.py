@@ -20,6 +20,11 @@ def test_the_name_is_there(name):
         found = getattr(found, part)
 
 
+def test_tensors_are_told_apart_by_a_number():
+    x, y = torch.ones(1), torch.ones(1)
+    assert x._cdata == x._cdata != y._cdata
+
+
 def test_a_failed_decomposition_is_caught_by_its_inner_name():
     with pytest.raises(torch._C._LinAlgError):
         torch.linalg.cholesky(-torch.eye(2))
