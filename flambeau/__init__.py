@@ -187,10 +187,10 @@ _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
     "_C", "__config__", "_dynamo", "_utils", "_vmap_internals", "accelerator", "amp",
     "autograd", "backends", "cli", "compiler", "cpu", "cuda", "debug", "distributed",
-    "distributions", "fft", "func", "functional", "fx", "hub", "io", "jit", "linalg", "mps",
-    "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random", "return_types",
-    "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils",
-    "version", "xpu",
+    "distributions", "fft", "func", "functional", "futures", "fx", "hub", "io", "jit", "linalg",
+    "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random",
+    "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
+    "types", "utils", "version", "xpu",
 )  # fmt: skip
 _missing = _module_getattr(__name__)
 

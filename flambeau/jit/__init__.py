@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from flambeau.base.errors import helped
 from flambeau.base.missing import module_getattr
+from flambeau.jit.futures import Future
 from flambeau.nn.modules.module import Module
 
 __all__ = [
@@ -138,29 +139,14 @@ def is_tracing() -> bool:
     return False
 
 
-class Future:
-    """The value of a function that fork has called."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def wait(self) -> Any:
-        """The value."""
-        return self._value
-
-    def done(self) -> bool:
-        """Whether it is there."""
-        return True
-
-    value = wait
-
-
-def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
     """Call the function: kernels use all threads already."""
-    return Future(func(*args, **kwargs))
+    made: Future[Any] = Future()
+    made.set_result(func(*args, **kwargs))
+    return made
 
 
-def wait(future: Future) -> Any:
+def wait(future: Future[Any]) -> Any:
     """The value of a future."""
     return future.wait()
 

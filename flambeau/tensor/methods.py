@@ -437,8 +437,7 @@ PROPERTIES: dict[str, property] = {
     "is_leaf": property(members.is_leaf),
     "output_nr": property(members.output_nr),
     "retains_grad": property(members.retains_grad),
-    "_version": property(saved.version_of),
-    "_cdata": property(id),  # a number that is this tensor's alone, by which libraries keep it
+    "_version": property(saved.version_of), "_cdata": property(id),
     "is_cuda": property(lambda self: False),
     "is_sparse": property(lambda self: False),
     "is_quantized": property(lambda self: False),
