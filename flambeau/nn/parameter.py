@@ -62,9 +62,7 @@ class Parameter(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:
             return memo[id(self)]
-        made = type(self)(self.data.clone(), self.requires_grad)
-        if self.grad is not None:
-            made.grad = self.grad.clone()
+        made = type(self)(self.data.clone(), self.requires_grad)  # without .grad, as in torch
         memo[id(self)] = made
         return made
 

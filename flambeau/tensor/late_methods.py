@@ -103,6 +103,9 @@ LATE: Final[dict[str, dict[str, str]]] = {
         },
     },
     "tensor.public.typed.storages": {"storage": "storage", "untyped_storage": "untyped_storage"},
+    "tensor.public.typed.copies": {
+        "__copy__": "copy_of", "__deepcopy__": "deepcopy", "__reduce_ex__": "reduce_ex",
+    },
     "tensor.public.members": {
         **{
             name: name
@@ -112,11 +115,11 @@ LATE: Final[dict[str, dict[str, str]]] = {
                 "t_", "transpose_", "unsqueeze_", "view",
             )
         },
-        "__deepcopy__": "deepcopy", "type": "type_of",
+        "type": "type_of",
         "swapaxes_": "transpose_", "swapdims_": "transpose_",
         "to_dense": "to_dense",
         "__array_wrap__": "array_wrap", "__dlpack__": "dlpack",
-        "__dlpack_device__": "dlpack_device", "__reduce_ex__": "reduce_ex", "__copy__": "copy_of",
+        "__dlpack_device__": "dlpack_device",
         "__rtruediv__": "rtruediv", "__rdiv__": "rtruediv", "__rpow__": "rpow",
         "__invert__": "invert", "__contains__": "contains",
         "__rfloordiv__": "rfloordiv", "__rmod__": "rmod", "__rlshift__": "rlshift",

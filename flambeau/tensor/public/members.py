@@ -7,13 +7,11 @@ Not here  members made from operators (methods.py), storages (typed/storages.py)
 
 from __future__ import annotations
 
-import copy
 import ctypes
 from collections.abc import Callable
 from typing import Any
 
 from flambeau.base import dtypes
-from flambeau.base.devices import CPU, META, Device
 from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
@@ -284,40 +282,6 @@ def _writable_bytes(array: Any) -> Any:
     return (ctypes.c_char * (size + array.itemsize)).from_address(address)
 
 
-# Pickling --------------------------------------------------------------------------------
-
-
-def rebuilt(
-    kind: type[Tensor], raw: bytes, shape: tuple[int, ...], element: dtype, needs_grad: bool,
-    extra: Any, device: Device = CPU,
-) -> Tensor:  # fmt: skip
-    """A pickled tensor."""
-    made = creation.from_bytes(raw, shape, element, device)
-    if kind is not Tensor:
-        made = kind._from_tensor(made)
-    if needs_grad:
-        members.set_requires_grad(made, True)
-    if extra:
-        made.__dict__.update(extra)
-    return made
-
-
-def reduce_ex(self: Tensor, protocol: Any) -> Any:
-    """How pickle takes a tensor apart: what comes back is a leaf with its elements."""
-    layout = self._layout
-    plain = self.detach()
-    if not layout.is_contiguous or layout.is_conj:
-        plain = functions.contiguous_copy(plain)
-    raw = b""
-    if layout.n_elements and layout.device is not META:
-        raw = ctypes.string_at(conversion.address_of(plain, "pickle"), layout.n_bytes)
-    extra = {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
-    needs_grad = members.requires_grad(self)
-    return rebuilt, (
-        type(self), raw, layout.shape, layout.dtype, needs_grad, extra, layout.device
-    )  # fmt: skip
-
-
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Any:
     """The same elements with the same history, as an instance of a subclass.
 
@@ -328,17 +292,6 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Any:
     """
     made = functions.alias(self)
     made.__class__ = cls
-    return made
-
-
-def copy_of(self: Tensor) -> Tensor:
-    """copy.copy: another tensor over the same memory."""
-    made: Tensor = functions.alias(self.detach())
-    made._base = None
-    if type(self) is not Tensor:
-        made = type(self)._from_tensor(made)
-    if members.requires_grad(self):
-        members.set_requires_grad(made, True)
     return made
 
 
@@ -438,31 +391,6 @@ def reversed_(self: Tensor) -> Tensor:
 def synchronize(self: Tensor) -> None:
     """Run what is pending on the tensor."""
     stream.materialize(self, "synchronize")
-
-
-def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """copy.deepcopy: a leaf with memory of its own."""
-    if id(self) in memo:
-        return memo[id(self)]  # type: ignore[no-any-return]
-    if not members.is_leaf(self):
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
-            "because of a torch.nn.utils.weight_norm usage, see "
-            "https://github.com/pytorch/pytorch/pull/103001"
-        )
-    made = functions.clone(self.detach())
-    if type(self) is not Tensor:
-        made = type(self)._from_tensor(made)
-    if members.requires_grad(self):
-        members.set_requires_grad(made, True)
-    if self._grad is not None:
-        made.grad = deepcopy(self._grad, memo)
-    for key, value in self.__dict__.items():
-        if not key.startswith("_"):
-            made.__dict__[key] = copy.deepcopy(value, memo)
-    memo[id(self)] = made
-    return made  # type: ignore[no-any-return]
 
 
 # Memory formats: the order of dims that elements lie in --------------------------------------

@@ -1,4 +1,4 @@
-"""Names from before dtypes: FloatTensor and its kin, typed and untyped storages.
+"""Names from before dtypes: FloatTensor and its kin, typed and untyped storages; copies of those.
 
 Keeps     torch's names; programs of today need none of them.
 Touches   nothing itself.
