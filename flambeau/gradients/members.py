@@ -177,8 +177,20 @@ def set_requires_grad(tensor: Any, flag: bool, message: str = NEEDS_FLOATING) ->
         tensor._autograd = AccumulateGrad(tensor) if frozen is None else frozen
 
 
+def assign_requires_grad(tensor: Any, flag: Any) -> None:
+    """tensor.requires_grad = flag."""
+    if not isinstance(flag, bool):
+        raise RuntimeError("requires_grad must be a bool")
+    set_requires_grad(tensor, flag)
+
+
 def requires_grad_(tensor: Any, requires_grad: bool = True) -> Any:
     """Ask for gradients of a leaf, or stop; returns the tensor."""
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+            f"{type(requires_grad).__name__}"
+        )
     message = NEEDS_FLOATING.replace(" and complex", "")
     set_requires_grad(tensor, requires_grad, message)
     return tensor

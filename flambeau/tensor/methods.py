@@ -18,8 +18,8 @@ from flambeau.gradients import members, saved
 from flambeau.ops import names
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
-from flambeau.tensor import closures, conversion, functions
-from flambeau.tensor.arguments.refusals import refusing
+from flambeau.tensor import closures, conversion, functions, number_rules
+from flambeau.tensor.arguments.refusals import refused, refusing
 from flambeau.tensor.arguments.signatures import FORMS
 from flambeau.tensor.late_methods import LATE
 from flambeau.tensor.native import callables, library
@@ -65,6 +65,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or the size of one dim."""
     if dim is None:
         return _size(Size, self._layout.shape)
+    dim = number_rules.integer(dim, "size", "dim", 1)
     shape = self._layout.shape
     if not -len(shape) <= dim < len(shape):
         raise _dim_error(dim, len(shape))
@@ -84,6 +85,7 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
     strides = self._layout.strides
     if dim is None:
         return strides
+    dim = number_rules.integer(dim, "stride", "dim", 1)
     if not -len(strides) <= dim < len(strides):
         raise _dim_error(dim, len(strides))
     return strides[dim]
@@ -133,12 +135,9 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
     where: Any = named.get("device")
     copy = named.get("copy", False)
     flags: list[bool] = []  # non_blocking, copy
-    unknown = set(named) - {"dtype", "device", "copy", "non_blocking", "memory_format"}
-    if unknown:
-        raise TypeError(f"to() got an unexpected keyword argument '{unknown.pop()}'")
-    if "other" in named:
-        arguments = (named["other"], *arguments)
-    for argument in arguments:
+    if named.keys() - {"dtype", "device", "copy", "non_blocking", "memory_format", "tensor"}:
+        raise refused("to", (self, *arguments), named)
+    for argument in (*arguments, named.get("tensor")):
         if isinstance(argument, dtype) or argument.__class__ is type:
             element = argument
         elif isinstance(argument, Tensor):
@@ -148,8 +147,7 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
         elif isinstance(argument, bool):
             flags.append(argument)
         elif argument is not None:
-            what = type(argument).__name__
-            raise TypeError(f"to() received an invalid combination of arguments - got ({what})")
+            raise refused("to", (self, *arguments), named)
     if element is not None:
         element = asked_for(element, "to")
     copy = copy or flags[1:2] == [True]
@@ -256,6 +254,10 @@ def set_data(self: Tensor, value: Tensor) -> None:
     """Let the tensor look at another one's memory; its history stays."""
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if members.requires_grad(self) and value._layout.dtype.category < 2:
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+        )
     self._storage = value._storage
     self._layout = value._layout
     self._offset = value._offset
@@ -429,16 +431,14 @@ PROPERTIES: dict[str, property] = {
     "T": property(_T), "mT": property(_mT), "H": property(lambda self: _complex("H")(self)),
     "mH": property(lambda self: _complex("mH")(self)),
     "data": property(get_data, set_data),
-    "requires_grad": property(members.requires_grad, members.set_requires_grad),
+    "requires_grad": property(members.requires_grad, members.assign_requires_grad),
     "grad": property(
         members.get_grad, members.set_grad, lambda self: members.set_grad(self, None)
     ),
-    "grad_fn": property(members.grad_fn),
-    "is_leaf": property(members.is_leaf),
+    "grad_fn": property(members.grad_fn), "is_leaf": property(members.is_leaf),
     "output_nr": property(members.output_nr),
-    "retains_grad": property(members.retains_grad),
-    "_version": property(saved.version_of), "_cdata": property(id),
-    "is_cuda": property(lambda self: False),
+    "retains_grad": property(members.retains_grad), "_version": property(saved.version_of),
+    "_cdata": property(id), "is_cuda": property(lambda self: False),
     "is_sparse": property(lambda self: False),
     "is_quantized": property(lambda self: False),
     "is_meta": property(lambda self: self._layout.device.type == "meta"),

@@ -192,10 +192,10 @@ class Matmul(Operator):
             return
         if input.ndim == 1 and other.ndim == 1:
             raise inconsistent_sizes(input, other)
-        if other.ndim == 1 and input.ndim == 2:
+        if other.ndim == 1:
+            rows = prod(left[:-1])
             raise RuntimeError(
-                f"size mismatch, got input ({left[0]}), mat ({left[0]}x{left[1]}), vec "
-                f"({right[-2]})"
+                f"size mismatch, got input ({rows}), mat ({rows}x{left[-1]}), vec ({right[-2]})"
             )
         if input.ndim <= 2 and other.ndim <= 2:
             raise cannot_multiply(*left, *right)

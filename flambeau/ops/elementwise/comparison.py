@@ -11,6 +11,8 @@ from typing import Any
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
+from flambeau.base.layout import Layout
+from flambeau.base.promotion import Scalar
 from flambeau.ops.define import (
     BOOL_RESULT,
     Elementwise,
@@ -258,6 +260,10 @@ class Clamp(Elementwise):
     def validate(self, arguments: dict[str, Any]) -> None:
         if arguments.get("min") is None and arguments.get("max") is None:
             raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+        bounds = [each for each in (arguments.get("min"), arguments.get("max")) if each is not None]
+        has_tensor = any(type(each) is Layout and each.ndim > 0 for each in bounds)
+        if has_tensor and any(type(each) is Scalar for each in bounds):
+            raise TypeError("clamp(): min and max are both tensors or both numbers")
 
     def promoted(
         self, operands: tuple[Any, ...], attributes: dict[str, Any]

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from flambeau.base.devices import Device
 from flambeau.base.dtypes import PYTHON_TYPES, dtype
 from flambeau.base.errors import helped
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
@@ -21,7 +22,7 @@ from flambeau.tensor.tensor import Tensor
 
 _SAID: Final = {
     "ints": "tuple of ints", "ints1": "tuple of ints", "Tensors": "tuple of Tensors",
-    "dtype": "torch.dtype",
+    "dtype": "torch.dtype", "device": "torch.device", "memory_format": "torch.memory_format",
 }  # fmt: skip
 
 
@@ -82,6 +83,10 @@ def _fits(kind: str, value: Any, of_numbers: bool) -> bool:
         return isinstance(value, bool)
     if kind == "str":
         return isinstance(value, str)
+    if kind == "device":
+        return isinstance(value, (str, Device, int)) and not isinstance(value, bool)
+    if kind == "memory_format":
+        return named_type(value) == "torch.memory_format"
     if kind == "dtype":
         return isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_TYPES)
     if kind == "Tensors":
@@ -241,6 +246,11 @@ def refusal(
             expected="; ".join(f"({form.text})" for form in forms),
         )
     )
+
+
+def refused(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
+    """torch's error for a call of a method that no form fits."""
+    return refusal(name, arguments, named, True) or TypeError(f"{name}(): invalid arguments")
 
 
 def refusing(function: Callable[..., Any], name: str, is_method: bool) -> Callable[..., Any]:

@@ -73,6 +73,11 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
     "permute": ("Tensor input, ints dims",),
     "reshape": ("Tensor input, ints shape",),
     "squeeze": ("Tensor input", "Tensor input, int dim", "Tensor input, ints dim"),
+    "to": tuple(
+        f"Tensor input, {what}, bool non_blocking=False, bool copy=False, *, "
+        "memory_format? memory_format=None"
+        for what in ("device? device=None, dtype? dtype=None", "dtype dtype", "Tensor tensor")
+    ),
     "transpose": ("Tensor input, int dim0, int dim1",),
     "unsqueeze": ("Tensor input, int dim",),
     "view": ("Tensor input, dtype dtype", "Tensor input, ints size"),

@@ -6,10 +6,12 @@ Not here  names of dtypes (base/promotion.py)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base.dtypes import dtype
 from flambeau.tensor.tensor import Tensor
+
+_PACKAGES: Final = ("numpy", "torch")
 
 
 def named_type(value: Any) -> str:
@@ -19,6 +21,4 @@ def named_type(value: Any) -> str:
     kind = type(value)
     if kind is dtype:
         return "torch.dtype"
-    if kind.__module__ == "numpy":
-        return f"numpy.{kind.__name__}"
-    return kind.__name__
+    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ in _PACKAGES else kind.__name__
