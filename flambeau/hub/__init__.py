@@ -6,6 +6,8 @@ Not here  repositories of GitHub: their code is not fetched."""
 
 from __future__ import annotations
 
+from urllib.parse import urlparse
+
 from flambeau.base.missing import module_getattr
 from flambeau.hub.loading import (
     HASH_REGEX,
@@ -20,7 +22,7 @@ from flambeau.hub.loading import (
 
 __all__ = [
     "HASH_REGEX", "download_url_to_file", "get_dir", "help", "list", "load",
-    "load_state_dict_from_url", "set_dir",
+    "load_state_dict_from_url", "set_dir", "urlparse",
 ]  # fmt: skip
 
 __getattr__ = module_getattr(__name__)

@@ -228,10 +228,7 @@ def sizes_of(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
     made = []
     for position, each in enumerate(size):
         if not hasattr(each, "__index__") or isinstance(each, bool):
-            raise TypeError(
-                f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with "
-                f'error "type must be tuple of ints,but got {type(each).__name__}"'
-            )
+            raise TypeError(f"{name}(): argument 'size' {_not_a_size(position, each)}")
         number = each.__index__()
         if number < 0:
             if name == "zeros":
@@ -241,6 +238,17 @@ def sizes_of(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
             )
         made.append(number)
     return tuple(made)
+
+
+def _not_a_size(position: int, given: Any) -> str:
+    """torch's words: it looks at the first size before it unpacks the others."""
+    kind = type(given).__name__
+    if position == 0:
+        return f"(position 1) must be tuple of ints, but found element of type {kind} at pos 0"
+    return (
+        f"failed to unpack the object at pos {position + 1} with "
+        f'error "type must be tuple of ints,but got {kind}"'
+    )
 
 
 def fresh_layout(shape: tuple[int, ...], element: dtype | None, where: Any) -> Layout:

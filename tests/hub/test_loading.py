@@ -35,6 +35,7 @@ def test_weights_are_downloaded_once(folder, capsys):
     kept = folder / "home" / "hub" / "checkpoints"
     assert [each.name for each in kept.iterdir()] == [url.rpartition("/")[2]]
     assert model_zoo.load_url is hub.load_state_dict_from_url
+    assert hub.urlparse(url).path.endswith(".pth")  # programs import it from here
 
 
 def test_a_folder_of_ones_own(folder):
