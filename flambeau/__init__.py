@@ -174,6 +174,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.io": ("load", "save"),
     "flambeau.amp.grad_scaler": ("GradScaler",),
     "flambeau.func": ("vmap",),
+    "flambeau.jit.futures": ("Future",),
     "flambeau.cli.stand_in": ("as_torch",),
 }  # fmt: skip
 # Methods that are functions too.

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from flambeau.base.missing import lazy_names
 
-_WHERE = {"DataParallel": "data_parallel", "DistributedDataParallel": "distributed"}
+_WHERE = {
+    "DataParallel": "data_parallel",
+    "DistributedDataParallel": "distributed",
+    **dict.fromkeys(("gather", "parallel_apply", "replicate", "scatter"), "scatter_gather"),
+}
 
-__getattr__, __dir__ = lazy_names(__name__, _WHERE)
+__getattr__, __dir__ = lazy_names(__name__, _WHERE, ("distributed", "scatter_gather"))
