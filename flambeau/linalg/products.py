@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from flambeau.base import dtypes
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.tensor import functions as t
@@ -36,10 +37,15 @@ def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
         n >>= 1
         square = square.matmul(square) if n else square
     if made is None:
-        made = t.eye(A.shape[-1], dtype=A.dtype).expand(A.shape).clone()
+        made = regardless_of(A, t.eye(A.shape[-1], dtype=A.dtype).expand(A.shape))
     elif made is A:
         made = A.clone()
     return stored(made, out)
+
+
+def regardless_of(given: Any, made: Any) -> Any:
+    """A copy of what does not depend on a tensor of its shape: its gradient there is zero."""
+    return t.where(t.zeros(given.shape, dtype=dtypes.bool_), given, made)
 
 
 def multi_dot(tensors: Any, *, out: Any = None) -> Any:

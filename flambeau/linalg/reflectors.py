@@ -13,6 +13,7 @@ from flambeau.autograd.function import Function
 from flambeau.linalg import checks
 from flambeau.linalg.factors import named
 from flambeau.linalg.lapack import copied, each, with_workspace
+from flambeau.linalg.products import regardless_of
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.public.ranges import arange
@@ -91,7 +92,7 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
         direction = _reflector(A, number)[..., None]
         share = t.matmul(direction.mH, made) * tau[..., number, None, None]
         made = made - direction * share
-    made = made if tau.shape[-1] else made.clone()
+    made = made if tau.shape[-1] else regardless_of(A, made)
     return made if out is None else out.resize_(made.shape).copy_(made)
 
 

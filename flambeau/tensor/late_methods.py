@@ -50,6 +50,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
             "svd", "triangular_solve",
         )
     },
+    "linalg.reflectors": {name: name for name in ("geqrf", "orgqr", "ormqr")},
     "tensor.public.mantissas": {"frexp": "frexp"},
     "fft.short_time": {"stft": "stft", "istft": "istft"},
     "sparse": {"to_sparse": "to_sparse"},

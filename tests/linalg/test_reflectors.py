@@ -13,7 +13,9 @@ def test_reflections_give_qr_back():
     r = reflectors.triu()[:, :3]
     assert torch.allclose(q @ r, a)
     assert torch.allclose(q.mT @ q, torch.eye(3, dtype=torch.float64).expand(2, 3, 3))
-    assert torch.equal(torch.orgqr(reflectors, tau), q)
+    assert torch.equal(reflectors.orgqr(tau), q)
+    assert torch.equal(a.geqrf().tau, tau)
+    assert torch.equal(reflectors.ormqr(tau, q), torch.ormqr(reflectors, tau, q))
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -40,3 +42,13 @@ def test_shapes_are_checked():
         torch.linalg.householder_product(torch.ones(2, 3), torch.ones(2))
     with pytest.raises(RuntimeError, match="one dimension less than input"):
         torch.linalg.householder_product(torch.ones(3, 2), torch.ones(1, 2))
+
+
+def test_gradients_of_the_derivative_that_nobody_gives():
+    given = torch.eye(3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="the derivative for 'geqrf' is not implemented"):
+        torch.geqrf(given).a.sum().backward()
+    with pytest.raises(RuntimeError, match="geqrf does not support automatic differentiation"):
+        torch.geqrf(torch.eye(2, dtype=torch.complex64, requires_grad=True))
+    torch.linalg.matrix_power(given, 0).sum().backward()
+    assert given.grad.tolist() == [[0.0] * 3] * 3

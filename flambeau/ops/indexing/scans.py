@@ -130,7 +130,7 @@ class Sort(Sorting):
     """Elements in order along a dim and where they come from; stable, NaN as the largest."""
 
     def infer(
-        self, input: Layout, dim: int = -1, descending: bool = False, stable: bool = False
+        self, input: Layout, dim: int = -1, descending: bool = False, stable: bool | None = False
     ) -> Inferred:
         at = shapes.wrap_dim(dim, input.ndim)
         return Inferred(self.outputs(input, at), {"dim": at, "descending": descending})

@@ -29,14 +29,14 @@ def shared_gradient(
     t: Any, grad: Any, input: Any, out: Any, dim: tuple[int, ...], keepdim: bool,
     with_nan: bool = False,
 ) -> Any:  # fmt: skip
-    """The gradient shared out evenly among all elements equal to the extreme; `with_nan`: among
-    the NaNs where it is one."""
+    """The gradient shared out evenly among all elements equal to the extreme; where it is NaN,
+    among the NaNs (`with_nan`), or NaN for all, as torch has it."""
     extreme = kept(out, dim, keepdim, input.shape)
     is_extreme = input == extreme
     if with_nan:
         is_extreme = is_extreme | ((input != input) & (extreme != extreme))
     shares = kept(grad, dim, keepdim, input.shape) / is_extreme.sum(dim, True)
-    return t.where(is_extreme, shares, 0)
+    return t.where(is_extreme, shares, 0) if with_nan else shares * is_extreme
 
 
 class Extreme(Reduction):

@@ -18,7 +18,7 @@ from flambeau.base.layout import contiguous
 from flambeau.base.shapes import in_format
 from flambeau.engine import stream
 from flambeau.engine.view import UNPLACED
-from flambeau.gradients import members, saved
+from flambeau.gradients import members, modes, saved
 from flambeau.tensor import conversion, creation, functions
 from flambeau.tensor.arguments import python_data
 from flambeau.tensor.number_rules import is_number
@@ -41,12 +41,15 @@ def _become(self: Tensor, other: Tensor) -> Tensor:
 
 def _viewed(self: Tensor, name: str, *arguments: Any, **named: Any) -> Tensor:
     """Become a view of what this tensor was."""
-    if members.is_leaf(self) and members.requires_grad(self):
+    is_leaf = members.is_leaf(self) and members.requires_grad(self)
+    if is_leaf and modes.is_grad_enabled():
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
-    twin = functions.alias(self)
-    return _become(self, getattr(functions, name)(twin, *arguments, **named))
+    _become(self, getattr(functions, name)(functions.alias(self), *arguments, **named))
+    if is_leaf:
+        members.set_requires_grad(self, True)
+    return self
 
 
 def t_(self: Tensor) -> Tensor:
@@ -304,9 +307,8 @@ def _from_python(self: Tensor, values: list[Any], name: str) -> Tensor:
             f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
             "instead."
         )
-    layout = self._layout
-    made = creation.from_bytes(python_data.packed(values, layout.dtype), layout.shape, layout.dtype)
-    return self.copy_(made)
+    shape, element = self._layout.shape, self._layout.dtype
+    return self.copy_(creation.from_bytes(python_data.packed(values, element), shape, element))
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
@@ -330,11 +332,9 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 def invert(self: Tensor) -> Any:
     """~self."""
-    if self._layout.dtype.category > 1:
-        raise TypeError(
-            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
-        )
-    return functions.bitwise_not(self)
+    if self._layout.dtype.category <= 1:
+        return functions.bitwise_not(self)
+    raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
 
 
 def rtruediv(self: Tensor, other: Any) -> Any:

@@ -52,6 +52,10 @@ def test_the_gradient_of_nan_goes_to_nans():
         given = torch.tensor([1.0, math.nan, math.nan], requires_grad=True)
         getattr(given, name)().backward()
         assert given.grad.tolist() == [0.0, 0.5, 0.5]
+    for name in ("amax", "amin"):  # which torch asks for equality alone
+        given = torch.tensor([[1.0, math.nan], [1.0, 2.0]], requires_grad=True)
+        getattr(given, name)(1).sum().backward()
+        assert given.grad.isnan().tolist() == [[True, True], [False, False]]
 
 
 def test_no_dims_are_no_quantifier():

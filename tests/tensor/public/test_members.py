@@ -85,3 +85,13 @@ def test_what_is_not_converted_keeps_its_order():
     assert turned.float(memory_format=torch.contiguous_format) is turned
     last = torch.ones(2, 3, 4, 5).to(memory_format=LAST)
     assert last.to(memory_format=torch.contiguous_format).is_contiguous()
+
+
+def test_shapes_change_in_place_where_nothing_is_recorded():
+    given = torch.ones(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        given.t_()
+    with torch.no_grad():
+        assert given.t_().shape == (3, 2)
+    assert given.requires_grad
+    assert torch.ones(2).sort(stable=None).values.tolist() == [1.0, 1.0]
