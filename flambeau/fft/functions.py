@@ -86,7 +86,7 @@ def fft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any 
     """sum over j of input[j] exp(-2 pi i j k / n).
 
     >>> fft(t.ones(4))
-    tensor([4.+0.j, 0.+0.j, 0.+0.j, 0.+0.j])
+    tensor([4.+0.j, 0.+0.j, 0.+0.j, 0.-0.j])
     """
     return _one(input, n, dim, norm, out, inverse=False)
 
