@@ -145,6 +145,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "inverse", "logdet", "lu", "lu_solve", "lu_unpack", "matrix_exp", "matrix_power", "norm",
         "pinverse", "qr", "slogdet", "svd", "triangular_solve",
     ),
+    "flambeau.linalg.low_rank": ("pca_lowrank", "svd_lowrank"),
     "flambeau.linalg.reflectors": ("geqrf", "orgqr", "ormqr"),
     "flambeau.nn.utils.weight_norm": ("norm_except_dim",),
     "flambeau.nn.functions.convolution": (

@@ -13,6 +13,7 @@ from flambeau.base.missing import missing_name
 
 _MODULES = (
     "_pytree",
+    "backcompat",
     "benchmark",
     "checkpoint",
     "collect_env",

@@ -90,3 +90,11 @@ def test_parts_of_a_jacobian_by_their_inner_names():
     assert more.tolist() == [[0.0], [0.0], [1.0]]
     assert functional._tuple_postprocess(((x,), (x,)), (True, False)) == (x, x)
     assert functional._grad_postprocess(((x,),), create_graph=False)[0][0].grad_fn is None
+
+
+def test_leaves_of_one_class_are_mapped():
+    from flambeau.utils import _pytree, backcompat
+
+    assert _pytree.tree_map_only(int, lambda n: n + 1, [1, {"a": "b"}]) == [2, {"a": "b"}]
+    backcompat.broadcast_warning.enabled = True
+    assert not backcompat.keepdim_warning.enabled

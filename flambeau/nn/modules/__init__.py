@@ -23,6 +23,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
         "Tanh", "Tanhshrink", "Threshold",
     ),
+    "adaptive": ("AdaptiveLogSoftmaxWithLoss",),
     "attention": ("MultiheadAttention",),
     "loss": (
         "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
