@@ -80,10 +80,15 @@ def device(kind: object, index: int | None = None) -> Device:
     if isinstance(kind, Device):
         return kind if index is None else device(kind.type, index)
     if isinstance(kind, int) and not isinstance(kind, bool):
-        return device("cuda", kind)
+        raise RuntimeError("Cannot access accelerator device when none is available.")
     if not isinstance(kind, str):
         raise TypeError(
-            f"device(): argument 'type' (position 1) must be str, not {type(kind).__name__}"
+            "device() received an invalid combination of arguments - got "
+            f"({type(kind).__name__}), but expected one of:\n  expected  a device or its name"
+        )
+    if index is not None and not isinstance(index, int):
+        raise TypeError(
+            f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"
         )
     name, colon, tail = kind.partition(":")
     if name not in TYPES:

@@ -22,6 +22,7 @@ from flambeau.ops.define import type_name
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import Generator, default_generator
 from flambeau.tensor import Tensor, creation, functions, index_bounds
+from flambeau.tensor.arguments.refusals import refuses
 from flambeau.tensor.inplace import check_writable, stored
 from flambeau.tensor.public.fills import like
 
@@ -90,6 +91,7 @@ def _normal(mean: float, std: float) -> Fill:
     return fill
 
 
+@refuses("rand")
 def rand(*size: Any, **named: Any) -> Tensor:
     """Uniform draws from [0, 1).
 
@@ -102,6 +104,7 @@ def rand(*size: Any, **named: Any) -> Tensor:
     return _fresh(size, "rand", named, _uniform(0.0, 1.0))
 
 
+@refuses("randn")
 def randn(*size: Any, **named: Any) -> Tensor:
     """Draws from the standard normal distribution."""
     size = (named.pop("size"),) if "size" in named else size
@@ -120,11 +123,13 @@ def _filled_like(name: str, input: Tensor, named: dict[str, Any], fill: Fill) ->
     return made
 
 
+@refuses("rand_like")
 def rand_like(input: Tensor, **named: Any) -> Tensor:
     """Uniform draws, shaped as the input."""
     return _filled_like("rand_like", input, named, _uniform(0.0, 1.0))
 
 
+@refuses("randn_like")
 def randn_like(input: Tensor, **named: Any) -> Tensor:
     """Normal draws, shaped as the input."""
     return _filled_like("randn_like", input, named, _normal(0.0, 1.0))
@@ -150,6 +155,7 @@ def _integers(low: int, high: int) -> Fill:
     return fill
 
 
+@refuses("randint")
 def randint(*arguments: Any, **named: Any) -> Tensor:
     """Integers from [low, high), int64 unless said otherwise: randint(high, size) or
     randint(low, high, size)."""
@@ -213,6 +219,7 @@ def randperm(n: int, **named: Any) -> Tensor:
     return made
 
 
+@refuses("normal")
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **named: Any) -> Tensor:
     """Normals of given means and standard deviations, numbers or tensors."""
     if size is not None or not (isinstance(mean, Tensor) or isinstance(std, Tensor)):

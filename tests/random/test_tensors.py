@@ -10,7 +10,6 @@ import flambeau as torch
     [
         lambda: torch.randint(5),
         lambda: torch.randint(),
-        lambda: torch.randint(0, 5),
         lambda: torch.randint(0, 5, 2),
         lambda: torch.randint(high=5),
     ],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from flambeau.base.devices import Device
 from flambeau.base.dtypes import PYTHON_TYPES, dtype
@@ -20,9 +20,14 @@ from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.parameters import NUMPY_NAMES
 from flambeau.tensor.tensor import Tensor
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_CLASSES: Final = {
+    "memory_format": "torch.memory_format", "layout": "torch.layout", "names": "tuple of names",
+    "Generator": "torch.Generator",
+}  # fmt: skip
 _SAID: Final = {
     "ints": "tuple of ints", "ints1": "tuple of ints", "Tensors": "tuple of Tensors",
-    "dtype": "torch.dtype", "device": "torch.device", "memory_format": "torch.memory_format",
+    "dtype": "torch.dtype", "device": "torch.device", **_CLASSES,
 }  # fmt: skip
 
 
@@ -85,8 +90,8 @@ def _fits(kind: str, value: Any, of_numbers: bool) -> bool:
         return isinstance(value, str)
     if kind == "device":
         return isinstance(value, (str, Device, int)) and not isinstance(value, bool)
-    if kind == "memory_format":
-        return named_type(value) == "torch.memory_format"
+    if kind in _CLASSES:
+        return named_type(value) == _CLASSES[kind]
     if kind == "dtype":
         return isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_TYPES)
     if kind == "Tensors":
@@ -271,6 +276,6 @@ def refusing(function: Callable[..., Any], name: str, is_method: bool) -> Callab
     return called
 
 
-def refuses(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def refuses(name: str) -> Callable[[_Function], _Function]:
     """`refusing` as a decorator of functions that are written out."""
-    return lambda function: refusing(function, name, False)
+    return lambda function: refusing(function, name, False)  # type: ignore[return-value]

@@ -37,6 +37,21 @@ _PRODUCT: Final = (
     "Tensor self, Tensor mat2, dtype out_dtype, *, Tensor out=None",
 )
 
+# What functions that make tensors take by name.
+_KIND: Final = (
+    "dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, "
+    "bool requires_grad=False"
+)
+_MADE: Final = f"Tensor out=None, {_KIND}"
+_DRAWN: Final = (
+    f"ints size, *, Generator? generator, names? names, {_KIND}",
+    f"ints size, *, Generator? generator, {_MADE}",
+    f"ints size, *, {_MADE}",
+    f"ints size, *, names? names, {_KIND}",
+)
+_LIKE: Final = f"{_KIND}, memory_format? memory_format=None"
+_DRAWN_BY: Final = "Generator? generator=None, Tensor out=None"
+
 FORMS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("abs", "ceil", "cos", "cosh", "erf", "exp", "expm1", "floor", "log", "log10", "log1p",
@@ -73,6 +88,33 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
     "permute": ("Tensor input, ints dims",),
     "reshape": ("Tensor input, ints shape",),
     "squeeze": ("Tensor input", "Tensor input, int dim", "Tensor input, ints dim"),
+    **dict.fromkeys(("ones", "zeros"), (f"ints size, *, names? names=None, {_MADE}",)),
+    "empty": (
+        f"ints size, *, memory_format? memory_format=None, names? names=None, {_MADE}",
+    ),
+    "eye": (f"int n, *, {_MADE}", f"int n, int m, *, {_MADE}"),
+    **dict.fromkeys(("rand", "randn"), _DRAWN),
+    "randint": tuple(
+        f"{bounds}, ints size, *, {kind}"
+        for kind in (f"Generator? generator, {_MADE}", _MADE)
+        for bounds in ("int high", "int low, int high")
+    ),
+    "linspace": tuple(
+        f"{start} start, {end} end, int steps, *, {_MADE}"
+        for start in ("Tensor", "Number")
+        for end in ("Tensor", "Number")
+    ),
+    "normal": (
+        f"Tensor mean, Tensor std, *, {_DRAWN_BY}",
+        f"Tensor mean, Number std=1, *, {_DRAWN_BY}",
+        f"Number mean, Tensor std, *, {_DRAWN_BY}",
+        f"Number mean, Number std, ints size, *, {_DRAWN_BY}, {_KIND}",
+    ),
+    **dict.fromkeys(
+        ("empty_like", "ones_like", "zeros_like"), (f"Tensor input, *, {_LIKE}",)),
+    **dict.fromkeys(
+        ("rand_like", "randn_like"),
+        (f"Tensor input, *, Generator? generator, {_LIKE}", f"Tensor input, *, {_LIKE}")),
     "to": tuple(
         f"Tensor input, {what}, bool non_blocking=False, bool copy=False, *, "
         "memory_format? memory_format=None"

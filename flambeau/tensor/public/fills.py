@@ -23,6 +23,7 @@ from flambeau.gradients import members
 from flambeau.ops.define import type_name
 from flambeau.tensor import creation, number_rules
 from flambeau.tensor import tensor as tensors
+from flambeau.tensor.arguments.refusals import refuses
 from flambeau.tensor.binding import Binding, binding
 from flambeau.tensor.tensor import Size, Tensor
 
@@ -157,6 +158,7 @@ def _needs_size(size: tuple[Any, ...], named: dict[str, Any], name: str) -> tupl
     return size
 
 
+@refuses("zeros")
 def zeros(
     *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, **named: Any,
@@ -173,6 +175,7 @@ def zeros(
     return recorded("zeros", fresh(size, "zeros", dtype, device), (), requires_grad)
 
 
+@refuses("ones")
 def ones(
     *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, **named: Any,
@@ -247,6 +250,7 @@ def like(
     return make_layout(given.shape, shapes.like_strides(given), element, device)
 
 
+@refuses("empty_like")
 def empty_like(
     input: Tensor, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
@@ -256,6 +260,7 @@ def empty_like(
     return creation.empty_layout(given, requires_grad)
 
 
+@refuses("zeros_like")
 def zeros_like(
     input: Tensor, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
@@ -265,6 +270,7 @@ def zeros_like(
     return recorded("zeros", given, (), requires_grad)
 
 
+@refuses("ones_like")
 def ones_like(
     input: Tensor, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
@@ -376,6 +382,7 @@ def scalar_tensor(
 # Ranges --------------------------------------------------------------------------------
 
 
+@refuses("eye")
 def eye(
     n: Any, m: Any = None, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,

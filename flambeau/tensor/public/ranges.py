@@ -15,6 +15,7 @@ from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.promotion import C_TYPE_NAMES, SCALAR_TYPE_NAMES
 from flambeau.ops.define import not_implemented
 from flambeau.tensor import number_rules
+from flambeau.tensor.arguments.refusals import refuses
 from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Tensor
 
@@ -130,6 +131,7 @@ def _steps(start: Any, end: Any, steps: Any, name: str) -> tuple[Any, Any, int]:
     return start, end, count
 
 
+@refuses("linspace")
 def linspace(
     start: Any, end: Any, steps: Any = None, *, out: Any = None, dtype: dtype | None = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
