@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from functools import partial
 from typing import Any, Final
 
 from flambeau.tensor import Tensor
@@ -50,8 +51,25 @@ def register_forward_pre_hook(
     )
 
 
+def _say_which(module: Any, is_full: bool) -> None:
+    """Note which kind of backward hooks a module has; two kinds are refused."""
+    if module._is_full_backward_hook is (not is_full):
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks on a single Module. "
+            "Please use only one of them."
+        )
+    module._is_full_backward_hook = is_full
+
+
+def register_backward_hook(self: Any, hook: Any) -> RemovableHandle:
+    """Call hook(module, grad_input, grad_output) of the node that made the output."""
+    _say_which(self, is_full=False)
+    return registered(self._backward_hooks, hook)
+
+
 def register_full_backward_hook(self: Any, hook: Any, prepend: bool = False) -> RemovableHandle:
     """Call hook(module, grad_input, grad_output) when gradients of the inputs are known."""
+    _say_which(self, is_full=True)
     return registered(self._backward_hooks, hook, prepend)
 
 
@@ -66,16 +84,20 @@ def call(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     called: set[int] = set()
     try:
         arguments, named = _before(module, arguments, named)
-        watch = (
-            _BackwardWatch(module) if module._backward_hooks or module._backward_pre_hooks else None
-        )
+        of_nodes = module._backward_hooks and module._is_full_backward_hook is False
+        is_watched = module._backward_pre_hooks or (module._backward_hooks and not of_nodes)
+        watch = _BackwardWatch(module) if is_watched else None
         if watch is not None:
             arguments = watch.inputs(arguments)
         result = module.forward(*arguments, **named)
         for number, hook in [*GLOBAL_FORWARD.items(), *module._forward_hooks.items()]:
             called.add(number)
             result = _after(module, number, hook, arguments, named, result)
-        return watch.outputs(result) if watch is not None else result
+        if watch is not None:
+            result = watch.outputs(result)
+        if of_nodes:
+            _hook_node(module, arguments, result)
+        return result
     except Exception:
         always = {**_GLOBAL_ALWAYS_CALLED, **module._forward_hooks_always_called}
         for number, hook in [*GLOBAL_FORWARD.items(), *module._forward_hooks.items()]:
@@ -122,6 +144,28 @@ def _after_an_error(module: Any, number: int, hook: Any, *values: Any) -> None:
         warnings.warn(
             f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced "
             f"as another error was raised in forward: {error}",
+            stacklevel=4,
+        )
+
+
+def _hook_node(module: Any, arguments: tuple[Any, ...], result: Any) -> None:
+    """Give the backward hooks to the node of the first tensor that forward returned."""
+    while not isinstance(result, Tensor):
+        if not isinstance(result, (dict, list, tuple)) or not result:
+            return
+        result = next(iter(result.values())) if isinstance(result, dict) else result[0]
+    node = result.grad_fn
+    if node is None:
+        return
+    for hook in module._backward_hooks.values():
+        node.register_hook(partial(hook, module))
+    given = {id(a.grad_fn) for a in arguments if isinstance(a, Tensor) and a.grad_fn is not None}
+    if given != {id(one) for one, _ in node.next_functions}:
+        warnings.warn(
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes is "
+            "deprecated and will be removed in future versions. This hook will be missing some "
+            "grad_input. Please use register_full_backward_hook to get the documented behavior.",
+            FutureWarning,
             stacklevel=4,
         )
 
@@ -176,7 +220,12 @@ class _BackwardWatch:
                     stacklevel=5,
                 )
                 nothing = (None,) * self.n_inputs
-                _changed(self.module._backward_hooks, self.module, nothing, changed)
+                made = _changed(self.module._backward_hooks, self.module, nothing, changed)
+                if made != nothing:
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always "
+                        "return None or None for all gradients."
+                    )
             return tuple(changed[p] for p in positions)
 
         watched = _identity(arrived, [flat[p] for p in positions])
@@ -196,6 +245,12 @@ def _changed(hooks: Any, module: Any, grads: tuple[Any, ...], *more: Any) -> tup
     for hook in list(hooks.values()):
         found = hook(module, grads, *more)
         if found is not None:
+            if len(found) != len(grads):
+                kind, what = ("", "input") if more else (" pre", "output")
+                raise RuntimeError(
+                    f"Backward{kind} hook returned an invalid number of grad_{what}, got "
+                    f"{len(found)}, but expected {len(grads)}"
+                )
             grads = found if isinstance(found, tuple) else (found,)
     return grads
 
@@ -203,7 +258,7 @@ def _changed(hooks: Any, module: Any, grads: tuple[Any, ...], *more: Any) -> tup
 def _identity(see: Any, tensors: list[Any]) -> tuple[Any, ...]:
     from flambeau.autograd.function import Function
 
-    class BackwardHook(Function):
+    class BackwardHookFunction(Function):
         @staticmethod
         def forward(ctx: Any, *values: Any) -> Any:
             ctx.set_materialize_grads(False)
@@ -213,4 +268,4 @@ def _identity(see: Any, tensors: list[Any]) -> tuple[Any, ...]:
         def backward(ctx: Any, *grads: Any) -> Any:
             return see(grads)
 
-    return BackwardHook.apply(*tensors)  # type: ignore[no-any-return]
+    return BackwardHookFunction.apply(*tensors)  # type: ignore[no-any-return]

@@ -20,7 +20,7 @@ from flambeau.nn.modules.hooks import (
     register_module_forward_pre_hook,
 )
 from flambeau.nn.modules.naming import indented, type_name
-from flambeau.nn.modules.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
+from flambeau.nn.modules.state import _IncompatibleKeys  # noqa: F401
 from flambeau.nn.parameter import Buffer, Parameter
 from flambeau.tensor import Tensor
 
@@ -473,13 +473,14 @@ class Module:
     # Paths, hooks and state, from their own files -----------------------------------
 
     get_submodule = paths.get_submodule
+    set_submodule = paths.set_submodule
     get_parameter = paths.get_parameter
     get_buffer = paths.get_buffer
     register_forward_hook = hooks.register_forward_hook
     register_forward_pre_hook = hooks.register_forward_pre_hook
     register_full_backward_hook = hooks.register_full_backward_hook
     register_full_backward_pre_hook = hooks.register_full_backward_pre_hook
-    register_backward_hook = hooks.register_full_backward_hook
+    register_backward_hook = hooks.register_backward_hook
     register_state_dict_post_hook = state.register_state_dict_post_hook
     register_state_dict_pre_hook = state.register_state_dict_pre_hook
     register_load_state_dict_pre_hook = state.register_load_state_dict_pre_hook

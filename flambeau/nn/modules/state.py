@@ -7,6 +7,7 @@ Not here  files (io)."""
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import partial
@@ -18,7 +19,7 @@ from flambeau.utils.hooks import RemovableHandle, registered
 EXTRA_STATE_KEY = "_extra_state"
 
 
-class IncompatibleKeys(tuple[list[str], list[str]]):
+class _IncompatibleKeys(tuple[list[str], list[str]]):
     """What load_state_dict(strict=False) returns: missing_keys and unexpected_keys."""
 
     __slots__ = ()
@@ -67,11 +68,22 @@ def _has_extra(module: Any) -> bool:
     return getattr(type(module), "get_extra_state", get_extra_state) is not get_extra_state
 
 
+def _takes_extra(module: Any) -> bool:
+    return getattr(type(module), "set_extra_state", set_extra_state) is not set_extra_state
+
+
 def state_dict(
     self: Any, *arguments: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
 ) -> Any:
     """Parameters and persistent buffers by dotted name, in order of registration."""
     if arguments:
+        warnings.warn(
+            "Positional args are being deprecated, use kwargs instead. Refer to "
+            "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
+            "state_dict for details.",
+            FutureWarning,
+            stacklevel=2,
+        )
         destination = arguments[0] if destination is None else destination
         prefix = arguments[1] if len(arguments) > 1 and prefix == "" else prefix
         keep_vars = arguments[2] if len(arguments) > 2 else keep_vars
@@ -92,6 +104,8 @@ def state_dict(
     for hook in self._state_dict_hooks.values():
         found = hook(self, destination, prefix, metadata)
         if getattr(hook, "_from_public_api", False):
+            if found is not None:
+                raise RuntimeError("state_dict post-hook must return None")
             continue
         if found is not None:
             destination = found
@@ -137,7 +151,7 @@ def load_from_state_dict(
                 missing_keys.append(key)
             continue
         _take(self, name, key, tensor, state_dict[key], assign, error_msgs)
-    if _has_extra(self):
+    if _takes_extra(self):
         key = prefix + EXTRA_STATE_KEY
         if key in state_dict:
             self.set_extra_state(state_dict[key])
@@ -164,6 +178,14 @@ def _take(
             f"the shape in current model is {own.shape}."
         )
         return
+    if own.is_meta and not given.is_meta and not assign:
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
+            "in the current model, which is a no-op. (Did you mean to pass `assign=True` to assign "
+            "items in the state dictionary to their corresponding key in the module instead of "
+            "copying them in place?)",
+            stacklevel=5,
+        )
     if assign:
         from flambeau.nn.parameter import Parameter
 
@@ -178,24 +200,28 @@ def _take(
 
 
 def _find_unexpected(module: Any, state_dict: Any, prefix: str, unexpected: list[str]) -> None:
+    own = {
+        name
+        for table in (module._parameters, module._buffers)
+        for name, value in table.items()
+        if value is not None and name not in module._non_persistent_buffers_set
+    }
     for key in state_dict:
         if not key.startswith(prefix) or key == prefix + EXTRA_STATE_KEY:
-            if key == prefix + EXTRA_STATE_KEY and not _has_extra(module):
+            if key == prefix + EXTRA_STATE_KEY and not _takes_extra(module):
                 unexpected.append(key)
             continue
         parts = key[len(prefix) :].split(".", 1)
         if len(parts) > 1:
             if parts[0] not in module._modules:
                 unexpected.append(key)
-        elif parts[0] not in module._parameters and parts[0] not in (
-            module._buffers.keys() - module._non_persistent_buffers_set
-        ):
+        elif parts[0] not in own:
             unexpected.append(key)
 
 
 def load_state_dict(
     self: Any, state_dict: Any, strict: bool = True, assign: bool = False
-) -> IncompatibleKeys:
+) -> _IncompatibleKeys:
     """Copy parameters and buffers out of a state dict.
 
     Raises   TypeError: not a mapping. RuntimeError: missing or unexpected keys (strict), sizes that
@@ -219,9 +245,14 @@ def load_state_dict(
         for name, child in module._modules.items():
             if child is not None:
                 load(child, prefix + name + ".")
-        keys = IncompatibleKeys(missing, unexpected)
+        keys = _IncompatibleKeys(missing, unexpected)
         for hook in module._load_state_dict_post_hooks.values():
-            hook(module, keys)
+            if hook(module, keys) is not None:
+                raise AssertionError(
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected "
+                    "to return new values, if incompatible_keys need to be modified, it should be "
+                    "done inplace."
+                )
 
     load(self, "")
     if strict:
@@ -234,7 +265,7 @@ def load_state_dict(
     if errors:
         lines = "\n\t".join(errors)
         raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
-    return IncompatibleKeys(missing, unexpected)  # type: ignore[no-any-return]
+    return _IncompatibleKeys(missing, unexpected)  # type: ignore[no-any-return]
 
 
 def register_state_dict_hook(self: Any, hook: Any) -> RemovableHandle:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import pytest
 
@@ -254,3 +255,49 @@ def test_calling_a_module_costs_one_look_at_its_hooks():
 
     assert Counted()(3) == 3
     assert Counted().__call__.__func__ is nn.Module.__call__
+
+
+def test_a_submodule_is_set_at_its_path():
+    net = Net()
+    net.set_submodule("rest.0", nn.Tanh(), strict=True)
+    net.set_submodule("rest.extra", nn.ReLU())
+    assert [type(module).__name__ for module in net.rest] == ["Tanh", "BatchNorm1d", "ReLU"]
+    for path, module, strict, error, message in (
+        ("", nn.Tanh(), False, ValueError, "Cannot set the submodule without a target name!"),
+        ("rest", 3, False, ValueError, "`module` is not an nn.Module, found <class 'int'>"),
+        ("rest.9", nn.Tanh(), True, AttributeError, "Sequential has no attribute `9`"),
+        ("weight", nn.Tanh(), False, AttributeError, "`weight` is not an nn.Module"),
+        ("weight.x", nn.Tanh(), False, AttributeError, "`weight` is not an nn.Module"),
+    ):
+        with pytest.raises(error, match=re.escape(message)):
+            net.set_submodule(path, module, strict)
+
+
+def test_keys_of_what_is_none_and_state_nobody_takes_are_unexpected():
+    layer = nn.Linear(1, 1, bias=False)
+    with pytest.raises(RuntimeError, match=r'Unexpected key\(s\) in state_dict: "bias"'):
+        layer.load_state_dict({"weight": torch.zeros(1, 1), "bias": torch.zeros(1)})
+
+    class Saves(nn.Module):
+        def get_extra_state(self):
+            return 1
+
+    with pytest.raises(RuntimeError, match=r'Unexpected key\(s\) in state_dict: "_extra_state"'):
+        Saves().load_state_dict(Saves().state_dict())
+
+
+def test_state_dict_takes_its_arguments_by_name():
+    with pytest.warns(FutureWarning, match="Positional args are being deprecated"):
+        assert list(nn.Linear(1, 1).state_dict(None, "a.")) == ["a.weight", "a.bias"]
+
+
+def test_loading_onto_meta_says_that_nothing_happens():
+    layer = nn.Linear(1, 1, bias=False, device="meta")
+    with pytest.warns(UserWarning, match="for weight: copying from a non-meta parameter"):
+        layer.load_state_dict({"weight": torch.zeros(1, 1)})
+
+
+def test_a_copied_parameter_has_no_gradient():
+    layer = nn.Linear(1, 1)
+    layer(torch.ones(1)).sum().backward()
+    assert copy.deepcopy(layer).weight.grad is None
