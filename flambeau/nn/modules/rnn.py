@@ -11,7 +11,8 @@ import math
 import warnings
 from typing import Any
 
-from flambeau.gradients.autocast import outside
+from flambeau.base import promotion
+from flambeau.gradients.autocast import is_autocast_enabled, outside
 from flambeau.nn import init
 from flambeau.nn.functions import recurrence
 from flambeau.nn.functions.dropout import dropout
@@ -26,6 +27,9 @@ def _draw_all(layer: Any) -> None:
         init.uniform_(weight, -bound, bound)
 
 
+# What is said of LSTM's two states when one has another size.
+_OF_STATES = ("Expected hidden[0] size {}, got {}", "Expected hidden[1] size {}, got {}")
+_KINDS = {2: "unbatched 2-D", 3: "batched 3-D"}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
@@ -43,7 +47,8 @@ class RNNBase(Module):
         proj_size: int = 0, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        _check_settings(hidden_size, num_layers, dropout, proj_size)
+        share = float(dropout)
+        _check_settings(bias, batch_first, input_size, hidden_size, num_layers, dropout, proj_size)
         if mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
         self.mode = mode
@@ -52,7 +57,7 @@ class RNNBase(Module):
         self.num_layers = num_layers
         self.bias = bias
         self.batch_first = batch_first
-        self.dropout = float(dropout)
+        self.dropout = share
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._flat_weights_names: list[str] = []
@@ -122,45 +127,82 @@ class RNNBase(Module):
     def _state_width(self) -> int:
         return self.proj_size if self.proj_size > 0 else self.hidden_size
 
-    def _batched(self, input: Any) -> tuple[Any, bool]:
-        """(input as (time, batch, features), whether it had a batch)."""
-        if input.dim() not in (2, 3):
-            raise ValueError(
-                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead"
-            )
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(
-                "input.size(-1) must be equal to input_size. Expected "
-                f"{self.input_size}, got {input.shape[-1]}"
-            )
+    def check_input(self, input: Any, batch_sizes: Any) -> None:
+        """Refuse inputs of another dtype, number of dims or of features."""
         weight = self._flat_weights[0]
-        if input.dtype is not weight.dtype:
+        if input.dtype is not weight.dtype and not is_autocast_enabled("cpu"):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: "
                 f"model.to({input.dtype})"
             )
-        if input.dim() == 2:
-            return input.unsqueeze(1), False
-        return (input.transpose(0, 1) if self.batch_first else input), True
-
-    def _start(self, given: Any, batch: int, width: int, like: Any, has_batch: bool) -> Any:
-        """The first state: (layers * directions, batch, width)."""
-        count = self.num_layers * (2 if self.bidirectional else 1)
-        if given is None:
-            return like.new_zeros((count, batch, width))
-        if given.dim() != (3 if has_batch else 2):
-            kind = "batched 3-D" if has_batch else "unbatched 2-D"
-            wanted = 3 if has_batch else 2
+        n_dims = 3 if batch_sizes is None else 2
+        if input.dim() != n_dims:
+            raise RuntimeError(f"input must have {n_dims} dimensions, got {input.dim()}")
+        if input.shape[-1] != self.input_size:
             raise RuntimeError(
-                f"For {kind} input, hx should also be {wanted}-D but got {given.dim()}-D tensor"
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {input.shape[-1]}"
             )
-        given = given if has_batch else given.unsqueeze(1)
-        if tuple(given.shape) != (count, batch, width):
+
+    def _expected_size(self, input: Any, batch_sizes: Any, width: int) -> tuple[int, int, int]:
+        batch = input.shape[0 if self.batch_first else 1] if batch_sizes is None else batch_sizes[0]
+        return self.num_layers * (2 if self.bidirectional else 1), int(batch), width
+
+    def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
+        """The shape of the first state for an input."""
+        return self._expected_size(input, batch_sizes, self._state_width())
+
+    def check_hidden_size(
+        self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
+        """Refuse a state of another shape."""
+        if tuple(hx.shape) != tuple(expected_hidden_size):
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
+        """Refuse inputs and states that do not fit."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def permute_hidden(self, hx: Any, permutation: Any) -> Any:
+        """A state with its batch in another order."""
+        return hx if permutation is None else hx.index_select(1, permutation)
+
+    def _batched(self, input: Any) -> tuple[Any, bool]:
+        """(input as (time, batch, features), whether it had a batch)."""
+        name = self._get_name()
+        if input.dim() not in (2, 3):
+            tensor = " tensor" if name == "RNN" else ""
+            raise ValueError(
+                f"{name}: Expected input to be 2D or 3D, got {input.dim()}D{tensor} instead"
+            )
+        has_batch = input.dim() == 3
+        dim = 0 if self.batch_first else 1
+        batch = input if has_batch else input.unsqueeze(dim)
+        self.check_input(batch, None)
+        steps = batch.transpose(0, 1) if self.batch_first else batch
+        if not steps.shape[0]:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        return steps, has_batch
+
+    def _start(self, given: Any, shape: tuple[int, ...], like: Any, message: str) -> Any:
+        """The first state: (layers * directions, batch, width)."""
+        if given is None:
+            return like.new_zeros(shape)
+        self.check_hidden_size(given, shape, message)
+        if given.dtype is not like.dtype and not is_autocast_enabled("cpu"):
+            state, input = (promotion.SCALAR_TYPE_NAMES[e.dtype.name] for e in (given, like))
             raise RuntimeError(
-                f"Expected hidden size {(count, batch, width)}, got {list(given.shape)}"
+                f"mat1 and mat2 must have the same dtype, but got {state} and {input}"
             )
         return given
+
+    def first_states(self, hx: Any, steps: Any, batch: int | None = None) -> tuple[Any, ...]:
+        """The checked states that steps of a batch begin with."""
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        shape = (count, steps.shape[1] if batch is None else batch, self._state_width())
+        return (self._start(hx, shape, steps, "Expected hidden size {}, got {}"),)
 
     def _run(self, steps: Any, states: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """(outputs of the last layer, last states), time first."""
@@ -204,21 +246,34 @@ class RNNBase(Module):
         if isinstance(input, packing.PackedSequence):
             return packing.run_packed(self, input, hx)
         steps, has_batch = self._batched(input)
-        start = self._start(hx, steps.shape[1], self._state_width(), steps, has_batch)
+        n_dims = 3 if has_batch else 2
+        if hx is not None and hx.dim() != n_dims:
+            raise RuntimeError(
+                f"For {_KINDS[n_dims]} input, hx should also be {n_dims}-D but got {hx.dim()}-D "
+                "tensor"
+            )
+        (start,) = self.first_states(hx if has_batch or hx is None else hx.unsqueeze(1), steps)
         output, (last,) = self._run(steps, (start,))
         return self._finished(output, has_batch), last if has_batch else last.squeeze(1)
 
 
-def _check_settings(hidden_size: Any, num_layers: Any, dropout: Any, proj_size: int) -> None:
+def _check_settings(
+    bias: Any, batch_first: Any, input_size: Any, hidden_size: Any, num_layers: int, dropout: Any,
+    proj_size: int,
+) -> None:  # fmt: skip
     if not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element "
             "being zeroed"
         )
-    if not isinstance(hidden_size, int):
-        raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
-    if hidden_size <= 0:
-        raise ValueError("hidden_size must be greater than zero")
+    for name, given in (("bias", bias), ("batch_first", batch_first)):
+        if not isinstance(given, bool):
+            raise TypeError(f"{name} should be of type bool, got: {type(given).__name__}")
+    for name, size in (("input_size", input_size), ("hidden_size", hidden_size)):
+        if not isinstance(size, int):
+            raise TypeError(f"{name} should be of type int, got: {type(size).__name__}")
+        if size <= 0:
+            raise ValueError(f"{name} must be greater than zero")
     if num_layers <= 0:
         raise ValueError("num_layers must be greater than zero")
     if proj_size < 0:
@@ -258,17 +313,48 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
+    def get_expected_cell_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
+        """The shape of the first cell state for an input."""
+        return self._expected_size(input, batch_sizes, self.hidden_size)
+
+    def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
+        """Refuse inputs and states that do not fit."""
+        self.check_input(input, batch_sizes)
+        hidden_size = self.get_expected_hidden_size(input, batch_sizes)
+        self.check_hidden_size(hidden[0], hidden_size, _OF_STATES[0])
+        cell_size = self.get_expected_cell_size(input, batch_sizes)
+        self.check_hidden_size(hidden[1], cell_size, _OF_STATES[1])
+
+    def permute_hidden(self, hx: Any, permutation: Any) -> Any:
+        """Both states with their batch in another order."""
+        if permutation is None:
+            return hx
+        return tuple(each.index_select(1, permutation) for each in hx)
+
+    def first_states(self, hx: Any, steps: Any, batch: int | None = None) -> tuple[Any, ...]:
+        """The checked states that steps of a batch begin with."""
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        batch = steps.shape[1] if batch is None else batch
+        first, second = (None, None) if hx is None else (hx[0], hx[1])
+        hidden = self._start(first, (count, batch, self._state_width()), steps, _OF_STATES[0])
+        cell = self._start(second, (count, batch, self.hidden_size), steps, _OF_STATES[1])
+        return hidden, cell
+
     def forward(self, input: Any, hx: Any = None) -> Any:
         from flambeau.nn.utils import rnn as packing
 
         if isinstance(input, packing.PackedSequence):
             return packing.run_packed(self, input, hx)
         steps, has_batch = self._batched(input)
-        first, second = (None, None) if hx is None else hx
-        batch = steps.shape[1]
-        hidden = self._start(first, batch, self._state_width(), steps, has_batch)
-        cell = self._start(second, batch, self.hidden_size, steps, has_batch)
-        output, last = self._run(steps, (hidden, cell))
+        if hx is not None:
+            n_dims = 3 if has_batch else 2
+            if hx[0].dim() != n_dims or hx[1].dim() != n_dims:
+                raise RuntimeError(
+                    f"For {_KINDS[n_dims]} input, hx and cx should also be {n_dims}-D but got "
+                    f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+                )
+            hx = hx if has_batch else [each.unsqueeze(1) for each in hx]
+        output, last = self._run(steps, self.first_states(hx, steps))
         if not has_batch:
             last = tuple(each.squeeze(1) for each in last)
         return self._finished(output, has_batch), last
@@ -315,13 +401,41 @@ class RNNCellBase(Module):
         nonlinearity = self.__dict__.get("nonlinearity", "tanh")
         return text + (f", nonlinearity={nonlinearity}" if nonlinearity != "tanh" else "")
 
+    def _check_sizes(self, batch: Any, states: list[Any]) -> None:
+        """Refuse features, batches and states of other sizes."""
+        if batch.shape[1] != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {batch.shape[1]} expected "
+                f"{self.input_size}"
+            )
+        for number, each in enumerate(states):
+            if each is None:
+                continue
+            if each.shape[0] != batch.shape[0]:
+                raise RuntimeError(
+                    f"Input batch size {batch.shape[0]} doesn't match hidden{number} batch size "
+                    f"{each.shape[0]}"
+                )
+            if each.shape[1] != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{number} has inconsistent hidden_size: got {each.shape[1]}, expected "
+                    f"{self.hidden_size}"
+                )
+
     def _stepped(self, mode: str, input: Any, states: tuple[Any, ...]) -> tuple[Any, ...]:
         if input.dim() not in (1, 2):
             raise ValueError(
                 f"{self._get_name()}: Expected input to be 1D or 2D, got {input.dim()}D instead"
             )
+        for number, each in enumerate(states):
+            if each is not None and each.dim() not in (1, 2):
+                what = f"hx[{number}]" if len(states) > 1 else "hidden"
+                raise ValueError(
+                    f"{self._get_name()}: Expected {what} to be 1D or 2D, got {each.dim()}D instead"
+                )
         has_batch = input.dim() == 2
         batch = input if has_batch else input.unsqueeze(0)
+        self._check_sizes(batch, [e if e is None or has_batch else e.unsqueeze(0) for e in states])
         shape = (batch.shape[0], self.hidden_size)
         ready = []
         for each in states:

@@ -34,6 +34,18 @@ def invert_permutation(permutation: Any) -> Any:
     )
 
 
+def _in(name: str) -> Any:
+    """A method that converts the data to a dtype."""
+
+    def convert(self: Any) -> Any:
+        from flambeau.base import dtypes
+
+        return self.to(dtype=dtypes.by_name(name))
+
+    convert.__doc__ = f"In {name}."
+    return convert
+
+
 class PackedSequence(_Fields):
     """Sequences of unequal lengths; make one with pack_padded_sequence."""
 
@@ -48,30 +60,49 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """The same in another dtype or on another device."""
+        """The same in another dtype or on another device; itself where nothing changes."""
+        data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
         return type(self)(
-            self.data.to(*args, **kwargs), self.batch_sizes, self.sorted_indices,
+            data, self.batch_sizes, self.sorted_indices,
             self.unsorted_indices,
         )  # fmt: skip
 
-    def double(self) -> Any:
-        """In float64."""
-        return self.to(dtype=_dtype("float64"))
+    def cpu(self, *args: Any, **kwargs: Any) -> Any:
+        """The same in host memory."""
+        return self.to("cpu", *args, **kwargs)
 
-    def float(self) -> Any:
-        """In float32."""
-        return self.to(dtype=_dtype("float32"))
+    def cuda(self, *args: Any, **kwargs: Any) -> Any:
+        """The same on a GPU; torch's error where there is none."""
+        return type(self)(
+            self.data.cuda(*args, **kwargs), self.batch_sizes, self.sorted_indices,
+            self.unsorted_indices,
+        )  # fmt: skip
+
+    def is_pinned(self) -> bool:
+        """Whether it lies in pinned memory."""
+        return bool(self.data.is_pinned())
+
+    def pin_memory(self) -> Any:
+        """The same in pinned memory."""
+        return type(self)(
+            self.data.pin_memory(), self.batch_sizes, self.sorted_indices, self.unsorted_indices
+        )
+
+    double = _in("float64")
+    float = _in("float32")
+    half = _in("float16")
+    long = _in("int64")
+    int = _in("int32")
+    short = _in("int16")
+    char = _in("int8")
+    byte = _in("uint8")
 
     @property
     def is_cuda(self) -> bool:
         """Whether it is on a GPU."""
         return False
-
-
-def _dtype(name: str) -> Any:
-    from flambeau.base import dtypes
-
-    return dtypes.by_name(name)
 
 
 def pack_padded_sequence(
@@ -219,20 +250,15 @@ def run_packed(layer: Any, input: PackedSequence, hx: Any) -> tuple[Any, Any]:
     if input.batch_sizes is None:
         warnings.warn("a PackedSequence without batch_sizes", stacklevel=3)
     sizes = input.batch_sizes.tolist()
-    is_lstm = layer.mode == "LSTM"
-    widths = [layer._state_width()] + ([layer.hidden_size] if is_lstm else [])
-    given = (hx if is_lstm else (hx,)) if hx is not None else (None,) * len(widths)
-    states = []
-    for state, width in zip(given, widths, strict=True):
-        ready = layer._start(state, sizes[0], width, input.data, True)
-        if state is not None and input.sorted_indices is not None:
-            ready = ready.index_select(1, input.sorted_indices)
-        states.append(ready)
+    layer.check_input(input.data, input.batch_sizes)
+    states = list(layer.first_states(hx, input.data, sizes[0]))
+    if hx is not None and input.sorted_indices is not None:
+        states = [each.index_select(1, input.sorted_indices) for each in states]
     data, last = _layers(layer, input.data, states, sizes)
     if input.unsorted_indices is not None:
         last = [each.index_select(1, input.unsorted_indices) for each in last]
     output = PackedSequence(data, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
-    return output, tuple(last) if is_lstm else last[0]
+    return output, tuple(last) if layer.mode == "LSTM" else last[0]
 
 
 def _layers(layer: Any, data: Any, states: list[Any], sizes: list[int]) -> tuple[Any, list[Any]]:

@@ -1,0 +1,39 @@
+"""Recurrent layers: what subclasses call to check and to reorder, as torch names it."""
+
+import pytest
+
+import flambeau as torch
+from flambeau import nn
+
+
+def test_layers_say_which_states_they_expect():
+    layer, x = nn.LSTM(5, 4, 2, bidirectional=True, proj_size=3), torch.zeros(7, 2, 5)
+    assert layer.get_expected_hidden_size(x, None) == (4, 2, 3)
+    assert layer.get_expected_cell_size(x, None) == (4, 2, 4)
+    assert layer.get_expected_hidden_size(x[:, 0], torch.tensor([6, 1])) == (4, 6, 3)
+    layer.check_forward_args(x, (torch.zeros(4, 2, 3), torch.zeros(4, 2, 4)), None)
+    with pytest.raises(
+        RuntimeError, match=r"Expected hidden\[1\] size \(4, 2, 4\), got \[4, 2, 3\]"
+    ):
+        layer.check_forward_args(x, (torch.zeros(4, 2, 3), torch.zeros(4, 2, 3)), None)
+    with pytest.raises(RuntimeError, match="input must have 2 dimensions, got 3"):
+        layer.check_input(x, torch.tensor([7]))
+
+
+def test_states_are_put_in_another_order():
+    order, state = torch.tensor([1, 0]), torch.tensor([[[1.0], [2.0]]])
+    assert nn.GRU(1, 1).permute_hidden(state, order).tolist() == [[[2.0], [1.0]]]
+    assert nn.GRU(1, 1).permute_hidden(state, None) is state
+    both = nn.LSTM(1, 1).permute_hidden((state, state), order)
+    assert [each.tolist() for each in both] == [[[[2.0], [1.0]]]] * 2
+
+
+def test_packed_sequences_are_converted_and_moved():
+    packed = nn.utils.rnn.pack_sequence([torch.ones(2), torch.ones(1)])
+    kinds = ("double", "half", "long", "int", "short", "char", "byte")
+    dtypes = [getattr(packed, kind)().data.dtype for kind in kinds]
+    assert dtypes == [getattr(torch, kind) for kind in (*kinds[:5], "int8", "uint8")]
+    assert packed.cpu() is packed.to(torch.float32) is packed.float() is packed
+    assert not packed.is_pinned()
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        packed.cuda()
