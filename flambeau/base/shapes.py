@@ -7,6 +7,7 @@ Not here  dtypes of results (promotion.py); rules of the views (view_rules.py)."
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Final
 
 from flambeau.base.devices import Device
@@ -20,8 +21,10 @@ _MEMO_LIMIT: Final = 256
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """`dim` counted from the front. Raises IndexError outside [-ndim, ndim)."""
+    """`dim` counted from the front. Raises IndexError outside [-ndim, ndim), TypeError for a dim
+    that is no integer."""
     bound = ndim or 1
+    dim = index(dim)
     if not -bound <= dim < bound:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.base.errors import present
 from flambeau.gradients.autocast import in_float32
 from flambeau.linalg import checks
 from flambeau.ops.reduction.norms import wider
@@ -137,11 +138,20 @@ def norm_of_tensor(
         dims = tuple(range(input.dim())) if dims is None else dims
         found: Tensor = matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
         return found
-    arguments = (input, 2 if p in ("fro", None) else p, dims, keepdim)
-    told = refusal("linalg_vector_norm", arguments, {"dtype": dtype, "out": out}, False)
-    if told is not None:
-        raise told
-    return forms.norm(input, p, dims, keepdim, out, dtype)
+    try:
+        if dim is not True and dim is not False:
+            return forms.norm(input, p, dims, keepdim, out, dtype)
+    except Exception:
+        if _misfit(input, p, dims, keepdim, dtype, out) is None:
+            raise
+    raise present(_misfit(input, p, dims, keepdim, dtype, out), "a bool is no dim") from None
+
+
+def _misfit(input: Any, p: Any, dims: Any, keepdim: Any, dtype: Any, out: Any) -> TypeError | None:
+    """torch's error for arguments that its vector norm does not take."""
+    order = 2 if p is None or isinstance(p, str) else p
+    named = {"dtype": dtype, "out": out}
+    return refusal("linalg_vector_norm", (input, order, dims, keepdim), named, False)
 
 
 norm_of_tensor.__name__ = norm_of_tensor.__qualname__ = "norm"

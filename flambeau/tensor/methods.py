@@ -65,11 +65,11 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or the size of one dim."""
     if dim is None:
         return _size(Size, self._layout.shape)
-    dim = number_rules.integer(dim, "size", "dim", 1)
     shape = self._layout.shape
-    if not -len(shape) <= dim < len(shape):
-        raise _dim_error(dim, len(shape))
-    return shape[dim]
+    try:
+        return shape[dim]
+    except (IndexError, TypeError):
+        raise _dim_error(number_rules.integer(dim, "size", "dim", 1), len(shape)) from None
 
 
 def _dim_error(dim: int, ndim: int) -> IndexError:
@@ -85,10 +85,10 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
     strides = self._layout.strides
     if dim is None:
         return strides
-    dim = number_rules.integer(dim, "stride", "dim", 1)
-    if not -len(strides) <= dim < len(strides):
-        raise _dim_error(dim, len(strides))
-    return strides[dim]
+    try:
+        return strides[dim]
+    except (IndexError, TypeError):
+        raise _dim_error(number_rules.integer(dim, "stride", "dim", 1), len(strides)) from None
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:

@@ -260,8 +260,9 @@ def refused(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Typ
 
 def refusing(function: Callable[..., Any], name: str, is_method: bool) -> Callable[..., Any]:
     """The function, whose failed calls are refused as torch does where it is the arguments."""
-    if not _forms(name, is_method):
+    if not _forms(name, is_method) or getattr(function, "refuses", False):
         return function
+    function = getattr(function, "over", function)
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
@@ -273,6 +274,7 @@ def refusing(function: Callable[..., Any], name: str, is_method: bool) -> Callab
                 raise
             raise told from None
 
+    called.over = function  # type: ignore[attr-defined]
     return called
 
 

@@ -123,7 +123,7 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
     "transpose": ("Tensor input, int dim0, int dim1",),
     "unsqueeze": ("Tensor input, int dim",),
     "view": ("Tensor input, dtype dtype", "Tensor input, ints size"),
-    **dict.fromkeys(("detach", "t", "zero_"), ("Tensor input",)),
+    **dict.fromkeys(("t", "zero_"), ("Tensor input",)),
 }  # fmt: skip
 # These take Python's numbers for tensors.
 OF_NUMBERS: Final = frozenset(

@@ -158,7 +158,6 @@ def _needs_size(size: tuple[Any, ...], named: dict[str, Any], name: str) -> tupl
     return size
 
 
-@refuses("zeros")
 def zeros(
     *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, **named: Any,
@@ -175,7 +174,6 @@ def zeros(
     return recorded("zeros", fresh(size, "zeros", dtype, device), (), requires_grad)
 
 
-@refuses("ones")
 def ones(
     *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, **named: Any,
@@ -250,7 +248,6 @@ def like(
     return make_layout(given.shape, shapes.like_strides(given), element, device)
 
 
-@refuses("empty_like")
 def empty_like(
     input: Tensor, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
@@ -260,7 +257,6 @@ def empty_like(
     return creation.empty_layout(given, requires_grad)
 
 
-@refuses("zeros_like")
 def zeros_like(
     input: Tensor, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
@@ -270,7 +266,6 @@ def zeros_like(
     return recorded("zeros", given, (), requires_grad)
 
 
-@refuses("ones_like")
 def ones_like(
     input: Tensor, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,

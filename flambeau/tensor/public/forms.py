@@ -32,11 +32,11 @@ def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[s
     if not isinstance(tensor, Tensor):
         raise refused(name, arguments, named)
     out = given.pop("out", None)
-    is_whole = not rest and not {"other", "dim", "keepdim"} & given.keys()
-    if isinstance(given.get("dim"), Tensor):
+    is_whole = not rest and not given
+    if given and isinstance(given.get("dim"), Tensor):
         given["dim"] = number_rules.integer(given["dim"], name, "dim", 2)
     second = rest.pop(0) if rest else given.pop("other", given.pop("dim", None))
-    if second is None and is_whole:
+    if is_whole:
         found = getattr(functions, name)(tensor)
         return stored(found, out)
     if isinstance(second, Tensor):
@@ -136,6 +136,11 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 def _moment(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     # std(input, unbiased), std(input, dim, unbiased, keepdim), std(input, dim, *, correction).
+    if len(arguments) == 1 and not named:
+        found = getattr(functions, name)(*arguments)
+        if arguments[0]._layout.n_elements <= 1:
+            _warn_of_few(name, arguments[0], found, 1)
+        return found
     given = in_own_words(named, ("input", "dim", "keepdim"))
     if len(arguments) == 2 and isinstance(arguments[1], bool):
         given["unbiased"] = arguments[1]

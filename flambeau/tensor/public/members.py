@@ -21,6 +21,7 @@ from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, modes, saved
 from flambeau.tensor import conversion, creation, functions
 from flambeau.tensor.arguments import python_data
+from flambeau.tensor.arguments.refusals import refusal, refused
 from flambeau.tensor.number_rules import is_number
 from flambeau.tensor.public import formats
 from flambeau.tensor.tensor import Tensor
@@ -175,24 +176,29 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False, **named
 
 def view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements under another shape, or (with a dtype) the same bytes."""
-    if named:
-        shape = (named["dtype"] if "dtype" in named else named["size"],)
-    if len(shape) == 1:
-        first = shape[0]
-        if first.__class__ is type:
-            first = asked_for(first, "view")
-        if first.__class__ is dtype:
-            from flambeau.tensor.public.typed import storages
+    try:
+        sizes = (named["dtype"] if "dtype" in named else named["size"],) if named else shape
+        if len(sizes) == 1:
+            first = sizes[0]
+            if first.__class__ is type:
+                first = asked_for(first, "view")
+            if first.__class__ is dtype:
+                from flambeau.tensor.public.typed import storages
 
-            return storages.reinterpreted(self, first)
-        if isinstance(first, (tuple, list)):
-            return functions.view(self, first)  # type: ignore[no-any-return]
-    if not shape:
-        raise TypeError(
-            "view() received an invalid combination of arguments - got (), but expected one of:\n"
-            " * (torch.dtype dtype)\n * (tuple of ints size)"
-        )
-    return functions.view(self, shape)  # type: ignore[no-any-return]
+                return storages.reinterpreted(self, first)
+            if isinstance(first, (tuple, list)):
+                return functions.view(self, first)  # type: ignore[no-any-return]
+        if not sizes:
+            raise refused("view", (self,), named)
+        return functions.view(self, sizes)  # type: ignore[no-any-return]
+    except Exception:  # here, so that a call that succeeds is no deeper
+        told = refusal("view", (self, *shape), named, True)
+        if told is None:
+            raise
+        raise told from None
+
+
+view.refuses = True  # type: ignore[attr-defined]
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
