@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from flambeau.base.missing import module_getattr
-from flambeau.io.reading import load
+from flambeau.io.reading import get_unsafe_globals_in_checkpoint, load
 from flambeau.io.safe_types import (
     add_safe_globals,
     clear_safe_globals,
@@ -20,8 +20,8 @@ from flambeau.io.safe_types import (
 from flambeau.io.writing import save
 
 __all__ = [
-    "MAP_LOCATION", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load",
-    "safe_globals", "save",
+    "MAP_LOCATION", "add_safe_globals", "clear_safe_globals", "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save",
 ]  # fmt: skip
 
 # What map_location may be, by the name under which annotations import it.

@@ -100,9 +100,7 @@ class Wishart(ExponentialFamily):
         return Chi2(df=t.unsqueeze(self.df, -1) - t.expand(rows, (*batch, size)))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        names = (
-            "df", "covariance_matrix", "precision_matrix", "scale_tril", "_dist_chi2",
-        )  # fmt: skip
+        names = ("df", "covariance_matrix", "precision_matrix", "scale_tril")
         made = self._expanded(
             Wishart, batch_shape, _instance, *names, kept=("_unbroadcasted_scale_tril",)
         )

@@ -11,7 +11,7 @@ from flambeau.base.missing import lazy_names
 _WHERE = {
     **dict.fromkeys(("grad", "grad_and_value", "jvp", "linearize", "vjp"), "derivatives"),
     **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "jacobians"),
-    **dict.fromkeys(("stack_module_state", "vmap"), "batches"),
+    **dict.fromkeys(("replace_all_batch_norm_modules_", "stack_module_state", "vmap"), "batches"),
     **dict.fromkeys(("functional_call", "functionalize"), "calls"),
 }
 

@@ -186,3 +186,15 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         for name, _ in models[0].named_buffers()
     }
     return parameters, buffers
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let all batch norms of a module normalise by the batch at hand, without running statistics,
+    which functions of one sample must not write."""
+    from flambeau.nn.modules.batchnorm import _BatchNorm
+
+    for each in root.modules():
+        if isinstance(each, _BatchNorm) and each.track_running_stats:
+            each.running_mean = each.running_var = each.num_batches_tracked = None
+            each.track_running_stats = False
+    return root

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -46,8 +47,19 @@ class RemovableHandle:
     def __exit__(self, *_: object) -> None:
         self.remove()
 
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.hooks_dict_ref(), self.id, tuple(each() for each in self.extra_dict_ref)
 
-RemovableHandle.__module__ = "torch.utils.hooks"
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        global _next_id
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if state[0] is None else state[0])
+        self.id = state[1]
+        extra = state[2] if len(state) > 2 else ()
+        self.extra_dict_ref = tuple(weakref.ref(each) for each in extra if each is not None)
+        _next_id = itertools.count(max(self.id, _next_id()) + 1).__next__
+
+
+RemovableHandle.__module__ = "flambeau.utils.hooks"
 
 
 class NodeHandle(RemovableHandle):
@@ -64,7 +76,7 @@ class NodeHandle(RemovableHandle):
 
 
 NodeHandle.__name__ = NodeHandle.__qualname__ = "RemovableHandle"
-NodeHandle.__module__ = "torch.utils.hooks"
+NodeHandle.__module__ = "flambeau.utils.hooks"
 
 
 def register_hook(tensor: Any, function: Callable[..., Any]) -> RemovableHandle:

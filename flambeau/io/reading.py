@@ -8,14 +8,17 @@ Not here  the formats (archive.py, legacy.py), what files may hold (unpickler.py
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import zipfile
 from typing import Any
 
 from flambeau.base.errors import helped
 from flambeau.io import safe_types
 from flambeau.io.archive import MAGIC, load_archive
 from flambeau.io.legacy import load_legacy
+from flambeau.io.unpickler import unmade_names
 
 
 def load(
@@ -93,3 +96,17 @@ def _loaded(
             "with this option in order to use mmap."
         )
     return load_legacy(file, map_location, plain, **options)
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """Names of what a zip archive asks for and load() does not make with weights_only=True."""
+    with contextlib.ExitStack() as files:
+        file = files.enter_context(open(f, "rb")) if isinstance(f, (str, os.PathLike)) else f
+        start = file.tell()
+        is_archive = file.read(len(MAGIC)) == MAGIC
+        file.seek(start)
+        if not is_archive:
+            raise ValueError("Expected input to be a checkpoint returned by torch.save")
+        archive = files.enter_context(zipfile.ZipFile(file))
+        (name,) = [each for each in archive.namelist() if each.endswith("data.pkl")][:1]
+        return unmade_names(archive.read(name))

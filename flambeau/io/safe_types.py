@@ -31,6 +31,16 @@ def _named(entry: Any) -> tuple[str, Any]:
     return f"{module}.{entry.__qualname__}", entry
 
 
+def torch_module(kind: type) -> str:
+    """Where torch has a class of ours, which names of classes in files say."""
+    module = kind.__module__
+    if module == "flambeau.nn.modules.parameter_container":
+        return "torch.nn.modules.container"
+    if module in ("flambeau.optim.cycles", "flambeau.optim.joined", "flambeau.optim.schedule"):
+        return "torch.optim.lr_scheduler"
+    return "torch" + module.removeprefix("flambeau")
+
+
 def is_functional(obj: Any) -> bool:
     """Whether it is a function of nn.functional, which a layer may hold."""
     from flambeau.nn import functional
@@ -87,10 +97,11 @@ def weights_only_now(given: bool | None) -> bool:
 
 
 def module_class(module: str, name: str) -> Any:
-    """The layer, model, optimizer or function of nn.functional that a file of whole objects names,
-    where the program has it already; None otherwise."""
+    """The layer, model, optimizer, schedule or function of nn.functional that a file of whole
+    objects names, where the program has it already; None otherwise."""
     from flambeau.nn.modules.module import Module
     from flambeau.optim.optimizer import Optimizer
+    from flambeau.optim.schedule import LRScheduler
 
     if module == "torch" or module.startswith("torch."):
         from importlib import import_module
@@ -107,7 +118,7 @@ def module_class(module: str, name: str) -> Any:
     found = owner
     for part in name.split("."):
         found = getattr(found, part, None)
-    if isinstance(found, type) and issubclass(found, (Module, Optimizer)):
+    if isinstance(found, type) and issubclass(found, (Module, Optimizer, LRScheduler)):
         return found
     is_function = owner is not None and owner.__name__ == "flambeau.nn.functional"
     return found if is_function and callable(found) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import pickle
+import pickletools
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
@@ -304,3 +305,28 @@ class Unpickler(pickle.Unpickler):
             if error is self._storage_error:
                 raise
             raise self.damaged(error) from None
+
+
+def unmade_names(data: bytes) -> list[str]:
+    """What a pickle names that is not made with weights_only=True; nothing is unpickled."""
+    texts: list[str] = []
+    found: dict[str, None] = {}
+    for opcode, argument, _ in pickletools.genops(data):
+        if opcode.name == "GLOBAL":
+            module, _, name = str(argument).partition(" ")
+        elif opcode.name == "STACK_GLOBAL" and len(texts) > 1:
+            module, name = texts[-2:]
+        else:
+            if isinstance(argument, str):
+                texts.append(argument)
+            continue
+        module = "builtins" if module == "__builtin__" else module
+        is_made = (
+            (module, name) in _ALLOWED
+            or (module, name) in _NUMPY
+            or (module == "torch._utils" and name in _METHODS)
+            or safe_types.added(module, name) is not None
+        )
+        if not is_made:
+            found[f"{module}.{name}"] = None
+    return list(found)

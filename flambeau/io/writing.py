@@ -24,7 +24,7 @@ from flambeau.base.dtypes import EIGHT_BITS, dtype, uint8
 from flambeau.base.errors import helped
 from flambeau.engine import stream
 from flambeau.io.legacy import write_legacy
-from flambeau.io.safe_types import is_functional
+from flambeau.io.safe_types import is_functional, torch_module
 from flambeau.io.storage_types import STORAGE_NAMES
 from flambeau.nn.parameter import Parameter
 from flambeau.sparse.coo import SparseTensor
@@ -139,8 +139,7 @@ class _Pickler(_PythonPickler):
         if isinstance(obj, (TypedStorage, UntypedStorage)):
             obj = self._reference_to(obj)
         if isinstance(obj, type) and obj.__module__.startswith(("flambeau.nn.", "flambeau.optim.")):
-            own = "torch" + obj.__module__.removeprefix("flambeau")
-            super().save(_name(own, obj.__qualname__), save_persistent_id)
+            super().save(_name(torch_module(obj), obj.__qualname__), save_persistent_id)
             return
         if callable(obj) and is_functional(obj):
             super().save(_name("torch.nn.functional", obj.__name__), save_persistent_id)

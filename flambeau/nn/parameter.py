@@ -125,6 +125,9 @@ class _Uninitialized(Tensor):
         own.data = torch.empty(tuple(shape), dtype=dtype or self._layout.dtype, device=device)
         own.__class__ = self.becomes
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return (type(self), (self.requires_grad,))
+
     @property
     def shape(self) -> Any:  # type: ignore[override]
         """Raises: there is none yet."""

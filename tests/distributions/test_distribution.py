@@ -130,3 +130,11 @@ def test_maps_that_are_not_one_to_one(constraint):
     assert not torch.distributions.transform_to(given).bijective
     with pytest.raises(NotImplementedError, match=r"Cannot transform .* constraints"):
         torch.distributions.biject_to(given)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_wishart_expands(size):
+    made = torch.distributions.Wishart(torch.tensor(4.0), torch.eye(size)).expand((5, 2))
+    with pytest.warns(UserWarning, match="Singular sample detected"):  # torch's check says so
+        assert made.sample((3,)).shape == (3, 5, 2, size, size)
+    assert torch.equal(made.mean[1, 1], torch.eye(size) * 4)

@@ -65,3 +65,11 @@ def test_mistakes():
         vmap(torch.sin, in_dims=None)(torch.ones(2))
     with pytest.raises(ValueError, match="must only return Tensors"):
         vmap(lambda x: 1)(torch.ones(2))
+
+
+def test_batch_norms_without_statistics():
+    root = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    assert torch.func.replace_all_batch_norm_modules_(root) is root
+    assert list(root.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    assert not root.eval()[1].track_running_stats
+    assert torch.allclose(root(torch.randn(64, 2)).mean(0), torch.zeros(2), atol=1e-6)

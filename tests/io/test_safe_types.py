@@ -95,3 +95,45 @@ def test_added_types():
     add_safe_globals([(class_of, "argparse.Namespace")])
     assert torch.load(saved(class_of(a=3))).a == 3
     clear_safe_globals()
+
+
+def test_classes_that_lie_elsewhere_in_torch():
+    """Files name torch's places; what they name is found here again."""
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    schedules = torch.optim.lr_scheduler
+    values = {
+        b"torch.nn.modules.container\nParameterList": nn.ParameterList([weight]),
+        b"torch.optim.lr_scheduler\nOneCycleLR": schedules.OneCycleLR(optimizer, 0.1, 5),
+        b"torch.optim.lr_scheduler\nStepLR": schedules.StepLR(optimizer, 2),
+    }
+    for name, value in values.items():
+        with zipfile.ZipFile(saved(value)) as archive:
+            assert name in archive.read("archive/data.pkl")
+        assert type(torch.load(saved(value), weights_only=False)) is type(value)
+
+
+def test_recurrent_layers_have_what_torchs_need():
+    layer = nn.LSTM(2, 3)
+    assert len(layer.__getstate__()["_flat_weights"]) == 4
+    again = torch.load(saved(layer), weights_only=False)
+    assert "_flat_weights" not in vars(again)
+    x = torch.randn(4, 1, 2)
+    assert torch.equal(again(x)[0], layer(x)[0])
+
+
+def test_what_a_file_asks_for(tmp_path):
+    """Names that loading would refuse, of files in either format."""
+    from flambeau.serialization import get_unsafe_globals_in_checkpoint
+
+    value = [Net(), nn.Parameter(torch.ones(1)), argparse.Namespace(a=1), np.ones(2)]
+    found = get_unsafe_globals_in_checkpoint(saved(value))
+    assert f"{__name__}.Net" in found
+    assert "torch.nn.modules.linear.Linear" in found
+    assert "argparse.Namespace" in found
+    assert not any("Parameter" in name or "_rebuild" in name for name in found)
+    with safe_globals([Net]):
+        assert f"{__name__}.Net" not in get_unsafe_globals_in_checkpoint(saved(value))
+    assert get_unsafe_globals_in_checkpoint(saved(torch.ones(1))) == []
+    with pytest.raises(ValueError, match="Expected input to be a checkpoint returned by torch"):
+        get_unsafe_globals_in_checkpoint(io.BytesIO(pickle.dumps(1)))

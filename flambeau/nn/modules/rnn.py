@@ -106,21 +106,19 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Any]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What torch's own layers have in files: the list of weights, too."""
+        return {**self.__dict__, "_flat_weights": self._flat_weights}
+
+    def __setstate__(self, own: dict[str, Any]) -> None:
+        super().__setstate__({name: own[name] for name in own if name != "_flat_weights"})
+
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.proj_size != 0:
-            text += f", proj_size={self.proj_size}"
-        if self.num_layers != 1:
-            text += f", num_layers={self.num_layers}"
-        if self.bias is not True:
-            text += f", bias={self.bias}"
-        if self.batch_first is not False:
-            text += f", batch_first={self.batch_first}"
-        if self.dropout != 0:
-            text += f", dropout={self.dropout}"
-        return text + (
-            f", bidirectional={self.bidirectional}" if self.bidirectional is not False else ""
-        )
+        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0}
+        usual["bidirectional"] = False
+        shown = [f", {name}={getattr(self, name)}"
+                 for name, value in usual.items() if getattr(self, name) != value]  # fmt: skip
+        return f"{self.input_size}, {self.hidden_size}{''.join(shown)}"
 
     # Calling ------------------------------------------------------------------------
 

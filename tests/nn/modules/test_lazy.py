@@ -1,6 +1,7 @@
 """Lazy layers: sizes from the first input, then the plain layer."""
 
 import copy
+import pickle
 
 import pytest
 
@@ -50,12 +51,14 @@ def test_loading_gives_the_sizes_too():
     assert torch.equal(other.eval()(x), net.eval()(x))
 
 
-def test_a_copy_is_as_lazy():
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+def test_a_copy_is_as_lazy(copied):
     layer = nn.LazyLinear(2)
-    other = copy.deepcopy(layer)
+    other = copied(layer)
     other(torch.ones(1, 3))
     assert type(other) is nn.Linear
     assert type(layer) is nn.LazyLinear
+    assert not other._forward_pre_hooks
 
 
 def test_an_input_without_channels_is_refused():
