@@ -131,3 +131,23 @@ def test_large_masks_and_gathers() -> None:
     back = torch.zeros(300_000, dtype=torch.int64)
     back[chosen] = chosen
     assert torch.equal(back, torch.where(x % 3 == 1, x, 0))
+
+
+def test_a_view_assigned_to_where_it_lies_moves_nothing():
+    """`x[i] += 1` writes the view and assigns it to its own place."""
+    counts = torch.zeros(3, 3, dtype=torch.int32)
+    with torch.debug.counts() as counted:
+        for at in ((0, 1), (2, 2), (0, 1)):
+            counts[at] += 1
+    assert counted.records == 3
+    assert counts.tolist() == [[0, 2, 0], [0, 0, 0], [0, 0, 1]]
+    version = counts._version
+    counts[1] = counts[1]
+    assert counts._version == version + 1
+    counts[1] = counts[0]
+    assert counts[1].tolist() == [0, 2, 0]
+    leaf = torch.ones(2, requires_grad=True)
+    double = leaf * 1
+    double[0] *= 3
+    double.sum().backward()
+    assert leaf.grad.tolist() == [3.0, 1.0]

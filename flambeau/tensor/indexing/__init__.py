@@ -22,6 +22,7 @@ from flambeau.engine.stream import LOCAL
 from flambeau.engine.view import UNPLACED
 from flambeau.engine.view import View as EngineView
 from flambeau.gradients.recording import record as gradient_record
+from flambeau.gradients.saved import bump
 from flambeau.tensor import functions, number_rules
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
 from flambeau.tensor.arguments.types import named_type
@@ -303,12 +304,10 @@ def _written_fast(self: Tensor, seen: Layout, offset: int, value: Any) -> bool:
             number_of(value, self)
     else:
         other = value._base
-        if (
-            value._storage is storage
-            or value._autograd is not None
-            or (other is not None and other._autograd is not None)
-        ):
+        if value._autograd is not None or (other is not None and other._autograd is not None):
             return False
+        if value._storage is storage:
+            return _stays(self, seen, offset, value)
         key = value._layout
     signature: Any = seen.memo.get(key)
     if signature is None:
@@ -344,6 +343,15 @@ def _written_fast(self: Tensor, seen: Layout, offset: int, value: Any) -> bool:
     if segment.closed:
         run.flush(segment, "recorded while another thread flushed")
     return True
+
+
+def _stays(self: Tensor, seen: Layout, offset: int, value: Tensor) -> bool:
+    """Whether the value lies where it is written to: `x[i] += 1` assigns the view that it has
+    written. Nothing moves, and the write is counted."""
+    is_there = value._layout is seen and value._offset == offset
+    if is_there:
+        bump(self)
+    return is_there
 
 
 def _write_signature(seen: Layout, value: Any, is_number: bool) -> Any:
