@@ -1,8 +1,8 @@
 """torch.overrides: objects that bring __torch_function__, asked for and called by libraries.
 
 Keeps     torch's order: subclasses first, then from left to right.
-Touches   tensor.
-Not here  dispatch from flambeau's own functions: they take tensors only."""
+Touches   tensor.arguments.taken_over.
+Not here  flambeau's own functions, which hand over what they cannot do (tensor.arguments)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,10 @@ from typing import Any
 
 from flambeau.base.missing import module_getattr
 from flambeau.tensor import Tensor
+from flambeau.tensor.arguments import taken_over
+from flambeau.tensor.arguments.taken_over import overloaded
 
 __all__ = ["handle_torch_function", "has_torch_function", "is_tensor_like", "wrap_torch_function"]
-
-
-def _overloaded(arguments: Iterable[Any]) -> list[Any]:
-    """The first of each type with a __torch_function__, subclasses before their bases."""
-    found: list[Any] = []
-    for each in arguments:
-        kind = type(each)
-        if getattr(kind, "__torch_function__", None) is None or kind in map(type, found):
-            continue
-        place = next((n for n, old in enumerate(found) if issubclass(kind, type(old))), len(found))
-        found.insert(place, each)
-    return found
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -35,7 +25,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     >>> has_torch_function((torch.ones(2), 3))
     False
     """
-    return bool(_overloaded(relevant_args))
+    return bool(overloaded(relevant_args))
 
 
 def handle_torch_function(
@@ -44,16 +34,14 @@ def handle_torch_function(
     """What the first of the arguments that has an answer answers for `public_api`.
 
     Raises   TypeError: none has."""
-    overloaded = _overloaded(relevant_args)
-    types = tuple(map(type, overloaded))
-    for each in overloaded:
-        answer = each.__torch_function__(public_api, types, args, kwargs)
-        if answer is not NotImplemented:
-            return answer
+    given = tuple(relevant_args)
+    answer = taken_over.handle(public_api, given, args, kwargs)
+    if answer is not taken_over.NOBODY:
+        return answer
+    types = [type(each) for each in overloaded(given)]
     name = f"{public_api.__module__}.{public_api.__name__}"
     raise TypeError(
-        f"no implementation found for '{name}' on types that implement __torch_function__: "
-        f"{list(types)}"
+        f"no implementation found for '{name}' on types that implement __torch_function__: {types}"
     )
 
 

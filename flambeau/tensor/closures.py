@@ -17,6 +17,7 @@ from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.gradients import autocast
+from flambeau.tensor.arguments import taken_over
 from flambeau.tensor.arguments.python_data import is_array
 from flambeau.tensor.arguments.refusals import refusing
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
@@ -161,6 +162,9 @@ def _two_operands(
             if not takes_numbers:
                 return NotImplemented
             if not is_number(other):
+                found = taken_over.answer(binding.name, True, (input, other), {})
+                if found is not taken_over.NOBODY:
+                    return found
                 return _equal_to_array(binding, input, other)
         signature = learn(input, other, key)
         return binding(input, other) if signature is None else signature

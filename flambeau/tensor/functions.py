@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.ops import names
 from flambeau.ops.define import REGISTRY
+from flambeau.tensor.arguments import taken_over
 from flambeau.tensor.arguments.refusals import refusing
 from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
@@ -59,6 +60,9 @@ def __getattr__(name: str) -> Any:
 def _renew() -> None:
     """Forget the closures made so far: the next use of a name makes a native callable. Whoever
     holds one of them keeps what does the same, more slowly."""
+    for name in _FOR_NOW:
+        if name in globals():
+            taken_over.EARLIER.setdefault(name, []).append(globals()[name])
     old = [globals().pop(name) for name in _FOR_NOW if name in globals()]
     _FOR_NOW.clear()
     closures = {id(made) for made in old}

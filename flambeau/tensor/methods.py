@@ -19,6 +19,7 @@ from flambeau.ops import names
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions, number_rules
+from flambeau.tensor.arguments import taken_over
 from flambeau.tensor.arguments.refusals import refused, refusing
 from flambeau.tensor.arguments.signatures import FORMS
 from flambeau.tensor.late_methods import LATE
@@ -45,6 +46,7 @@ class LazyMethod:
 def _renew() -> None:
     """Make methods anew at their next use: the native recorder is there now."""
     for lazy in _FOR_NOW:
+        taken_over.EARLIER.setdefault(f"Tensor.{lazy.name}", []).append(vars(Tensor)[lazy.name])
         setattr(Tensor, lazy.name, lazy)
     _FOR_NOW.clear()
 
@@ -432,15 +434,12 @@ PROPERTIES: dict[str, property] = {
     "mH": property(lambda self: _complex("mH")(self)),
     "data": property(get_data, set_data),
     "requires_grad": property(members.requires_grad, members.assign_requires_grad),
-    "grad": property(
-        members.get_grad, members.set_grad, lambda self: members.set_grad(self, None)
-    ),
+    "grad": property(members.get_grad, members.set_grad, lambda t: members.set_grad(t, None)),
     "grad_fn": property(members.grad_fn), "is_leaf": property(members.is_leaf),
     "output_nr": property(members.output_nr),
     "retains_grad": property(members.retains_grad), "_version": property(saved.version_of),
     "_cdata": property(id), "is_cuda": property(lambda self: False),
-    "is_sparse": property(lambda self: False),
-    "is_quantized": property(lambda self: False),
+    "is_sparse": property(lambda self: False), "is_quantized": property(lambda self: False),
     "is_meta": property(lambda self: self._layout.device.type == "meta"),
     "is_mps": property(lambda self: False), "is_xpu": property(lambda self: False),
     "is_nested": property(lambda self: False), "is_mkldnn": property(lambda self: False),

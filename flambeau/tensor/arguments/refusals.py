@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from flambeau.base.devices import Device
 from flambeau.base.dtypes import PYTHON_TYPES, dtype
 from flambeau.base.errors import helped
+from flambeau.tensor.arguments import taken_over
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
 from flambeau.tensor.arguments.signatures import FORMS, OF_NUMBERS
 from flambeau.tensor.arguments.types import named_type
@@ -260,16 +261,21 @@ def refused(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Typ
 
 def refusing(function: Callable[..., Any], name: str, is_method: bool) -> Callable[..., Any]:
     """The function, whose failed calls are refused as torch does where it is the arguments."""
-    if not _forms(name, is_method) or getattr(function, "refuses", False):
+    if getattr(function, "refuses", False):
         return function
-    function = getattr(function, "over", function)
+    has_forms = bool(_forms(name, is_method))
+    if has_forms:
+        function = getattr(function, "over", function)
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
         except Exception:
-            told = refusal(name, arguments, named, is_method)
+            found = taken_over.answer(name, is_method, arguments, named)
+            if found is not taken_over.NOBODY:
+                return found
+            told = refusal(name, arguments, named, is_method) if has_forms else None
             if told is None:
                 raise
             raise told from None

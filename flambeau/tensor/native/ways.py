@@ -195,6 +195,8 @@ def general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
                 return None
             key += [value, kind]
         elif row == tables.IS_SEQUENCE:
+            if not all(isinstance(each, Tensor) for each in value):
+                return None  # what is no tensor took the call over
             key += [tuple([each._layout for each in value]), None]
         elif isinstance(value, Tensor):
             if row != tables.IS_TENSOR:
