@@ -13,6 +13,7 @@ from typing import Any
 IMAGE, ROWS, CLASSES = (2, 4, 9, 7), (4, 5), "torch.tensor([1, 0, 3, 2])"
 SIGNS = "torch.tensor([1.0, -1, 1, -1], dtype=torch.float64)"
 INDEX = "torch.tensor([[1, 2, 0], [4, 2, 3]])"
+FLAT = "torch.tensor([1, 2, 0, 4, 2, 3])"
 LABELS = "torch.tensor([[1, 2, 1], [3, 3, 2]])"
 SHARES = "data(4, 5).softmax(1)"
 PLAIN = (
@@ -210,6 +211,23 @@ CASES: list[tuple[Any, ...]] = [
     ("nn.LSTMCell(5, 4)", (2, 5), "(data(2, 4), data(3, 4))"),
     ("nn.LSTMCell(5, 4)", (2, 5), "(data(2, 2, 4), data(2, 4))"),
     ("nn.GRUCell(5, 4)", (2, 5), (2, 3)),
+    ("nn.EmbeddingBag(6, 4)", FLAT, "torch.tensor([0, 2, 6])"),
+    ("nn.EmbeddingBag(6, 4, mode='sum', include_last_offset=True)", FLAT, "torch.tensor([0, 6])"),
+    ("nn.EmbeddingBag(6, 4)", "torch.zeros(0, dtype=torch.int64)", "torch.tensor([]).long()"),
+    ("nn.EmbeddingBag(6, 4)", FLAT, "torch.tensor([1, 2])"),
+    ("nn.EmbeddingBag(6, 4)", FLAT, "torch.tensor([0, 9])"),
+    ("nn.EmbeddingBag(6, 4, mode='max', scale_grad_by_freq=True)", INDEX),
+    ("nn.EmbeddingBag(6, 4, mode='sum')", INDEX, "None", "data(2, 3).float()"),
+    ("nn.EmbeddingBag(6, 4, mode='sum')", INDEX, "None", "data(2, 2)"),
+    ("nn.EmbeddingBag.from_pretrained(torch.ones(6, 4), freeze=False, mode='sum')", INDEX),
+    ("nn.Upsample(scale_factor=-1)", IMAGE),
+    ("nn.Upsample(size=0, mode='bilinear')", IMAGE),
+    ("nn.Upsample(size=0)", (2, 4, 9)),
+    ("nn.Upsample(scale_factor=2)", (2, 0, 3, 3)),
+    ("nn.Upsample(scale_factor=2)", (3, 5)),
+    ("nn.Upsample(scale_factor=2, mode='linear')", IMAGE),
+    ("nn.Upsample(size=7, recompute_scale_factor=True)", IMAGE),
+    ("nn.SyncBatchNorm(3, bias=False).eval()", (5, 3, 2)),
 ]  # fmt: skip
 
 

@@ -6,9 +6,11 @@ Not here  gathering (ops.indexing)."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
+from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 
 
@@ -45,12 +47,33 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> Any:  # fmt: skip
     """Rows of `weight`, each bag's summed, averaged or their maximum."""
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+    _check_bags(input, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights)
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        own, given = weight.type(), per_sample_weights.type()
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
+            f"#1 'per_sample_weights'; but type {own} does not equal {given} (while checking "
+            "arguments for embedding_bag)"
+        )
+    if max_norm is not None:
+        _renormalized(weight, input, max_norm, norm_type)
+    if input.dim() == 2:
+        bags, length = input.shape
+        limits = [number * length for number in range(bags + 1)]
+    else:
+        limits = _limits(offsets.tolist(), input.shape[0], include_last_offset)
+    weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    return _bags(input.reshape(-1), weight, limits, mode, weights, padding_idx, scale_grad_by_freq)
+
+
+def _check_bags(
+    input: Any, offsets: Any, mode: str, scale_grad_by_freq: bool, sparse: bool, weights: Any
+) -> None:
+    """torch's checks of how bags are given and what is asked of them."""
+    if weights is not None and input.shape != weights.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({weights.shape}) is not None, then it must "
+            f"have the same shape as the input ({input.shape})"
         )
     if input.dim() == 2 and offsets is not None:
         raise ValueError(
@@ -63,30 +86,47 @@ def embedding_bag(
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
         )
-    if max_norm is not None:
-        _renormalized(weight, input, max_norm, norm_type)
-    if input.dim() == 2:
-        bags, length = input.shape
-        starts = [number * length for number in range(bags)]
-        flat = input.reshape(-1)
-    else:
-        flat = input
-        starts = offsets.tolist()
-        if include_last_offset:
-            starts = starts[:-1]
-    weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    return _bags(flat, weight, starts, mode, weights, padding_idx, scale_grad_by_freq)
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+
+
+def _limits(starts: list[int], count: int, include_last_offset: bool) -> list[int]:
+    """Where each bag starts and the last one ends."""
+    if include_last_offset and not starts:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if starts and starts[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {starts[0]}"
+        )
+    if starts and starts[-1] > count:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
+            f"{starts[-1]}"
+        )
+    return starts if include_last_offset or not starts else [*starts, count]
 
 
 def _bags(
-    flat: Any, weight: Any, starts: list[int], mode: str, weights: Any, padding_idx: int | None,
+    flat: Any, weight: Any, limits: list[int], mode: str, weights: Any, padding_idx: int | None,
     scale_grad_by_freq: bool,
 ) -> Any:  # fmt: skip
     """Each bag's rows, folded."""
     from flambeau.nn import names as torch
 
-    ends = [*starts[1:], flat.shape[0]]
-    numbers = [n for n, (a, b) in enumerate(zip(starts, ends, strict=True)) for _ in range(a, b)]
+    bounds = list(pairwise(limits))
+    numbers = [n for n, (a, b) in enumerate(bounds) for _ in range(a, b)]
+    flat = flat[: len(numbers)]  # a last offset may leave some out
+    weights = None if weights is None else weights[: len(numbers)]
     bag = torch.tensor(numbers, dtype=torch.int64)
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
     rows = t.embedding(weight, flat, padding, scale_grad_by_freq, False)
@@ -96,21 +136,21 @@ def _bags(
     if mode == "max":
         width = weight.shape[1]
         parts = []
-        for a, b in zip(starts, ends, strict=True):
+        for a, b in bounds:
             part = rows[a:b] if kept is None else rows[a:b][kept[a:b]]
             parts.append(part.amax(0) if part.shape[0] else rows.new_zeros(width))
-        return torch.stack(parts)
+        return torch.stack(parts) if parts else rows.new_zeros((0, width))
     if kept is not None:
         rows = rows * kept.to(rows.dtype).unsqueeze(1)
-    total = rows.new_zeros((len(starts), weight.shape[1])).index_add(0, bag, rows)
+    total = rows.new_zeros((len(bounds), weight.shape[1])).index_add(0, bag, rows)
     if mode == "sum":
         return total
     ones = torch.ones(flat.shape[0], dtype=rows.dtype) if kept is None else kept.to(rows.dtype)
-    counts = torch.zeros(len(starts), dtype=rows.dtype).index_add(0, bag, ones)
+    counts = torch.zeros(len(bounds), dtype=rows.dtype).index_add(0, bag, ones)
     return total / counts.clamp_min(1).unsqueeze(1)
 
 
-def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+def one_hot(input: Any = None, num_classes: int = -1, *, tensor: Any = None) -> Any:
     """1 at each index along a new last dim, 0 elsewhere.
 
     >>> import flambeau as torch
@@ -118,16 +158,23 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    if tensor.dtype.name != "int64":
+    given = tensor if input is None else input
+    if given is None:
+        raise TypeError('one_hot() missing 1 required positional arguments: "input"')
+    if not isinstance(given, Tensor):
+        kind = type(given).__name__
+        raise TypeError(f"one_hot(): argument 'input' (position 1) must be Tensor, not {kind}")
+    if not hasattr(num_classes, "__index__"):
+        kind = type(num_classes).__name__
+        raise TypeError(f"one_hot(): argument 'num_classes' must be int, not {kind}")
+    if given.dtype.name != "int64":
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes == -1:
-        if tensor.numel() == 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        if tensor.min().item() < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        num_classes = int(tensor.max().item()) + 1
-    elif num_classes < 1 and tensor.numel():
-        raise RuntimeError("num_classes should be positive")
-    elif tensor.numel() == 0 and num_classes <= 0:
+    if num_classes < 1 and not given.numel():
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    return t.one_hot(tensor, num_classes)
+    if num_classes < 1 and given.min().item() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(given.max().item()) + 1
+    elif num_classes < 1:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return t.one_hot(given, num_classes)

@@ -153,3 +153,20 @@ class EmbeddingBag(Module):
             text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
         text += f", mode={self.mode!r}"
         return text + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Any, freeze: bool = True, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+        sparse: bool = False, include_last_offset: bool = False, padding_idx: int | None = None,
+    ) -> Any:  # fmt: skip
+        """Bags over a given table, not trained unless freeze is False."""
+        if embeddings.dim() != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
+        made = cls(
+            rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
+            include_last_offset, padding_idx,
+        )  # fmt: skip
+        made.weight.requires_grad = not freeze
+        return made

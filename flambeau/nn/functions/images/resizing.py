@@ -59,6 +59,8 @@ def _sizes(
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     spatial = input.shape[2:]
+    if size is not None and recompute:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if size is not None:
         given = tuple(size) if isinstance(size, (tuple, list)) else (size,) * count
         if len(given) != count:
@@ -81,6 +83,43 @@ def _sizes(
     return sizes, (None,) * count if recompute else tuple(float(f) for f in scales)
 
 
+def _check_mode(input: Any, mode: str, count: int) -> None:
+    """Refuse modes that do not exist, or not for so many dims."""
+    known = ("nearest", "nearest-exact", "area", "bicubic", *_LINEAR)
+    if mode not in known or count not in ((2,) if mode == "bicubic" else (1, 2, 3)):
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
+            f"lanczos | area | nearest-exact (got {mode})"
+        )
+    wanted = _LINEAR.get(mode, count)
+    if wanted != count:
+        raise NotImplementedError(
+            f"Got {input.dim()}D input, but {mode} mode needs {wanted + 2}D input"
+        )
+
+
+def _check_sizes(input: Any, sizes: tuple[int, ...]) -> None:
+    """Refuse images without places or channels, before and after."""
+    count = len(sizes)
+    if min(*sizes, *input.shape[2:]) <= 0:
+        letters = "DHW"[3 - count :]
+        old, new = (
+            ", ".join(f"{letter}: {each}" for letter, each in zip(letters, given, strict=True))
+            for given in (input.shape[2:], sizes)
+        )
+        joined = " and output" if count == 1 else " output"
+        raise RuntimeError(
+            "Input and output sizes should be greater than 0, but got input "
+            f"({old}){joined} ({new})"
+        )
+    if not input.shape[1]:
+        raise RuntimeError(
+            f"Non-empty {count + 2}D data tensor expected but got a tensor with sizes "
+            f"{list(input.shape)}"
+        )
+
+
 def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: Any = None, recompute_scale_factor: Any = None, antialias: bool = False,
@@ -100,26 +139,18 @@ def interpolate(
     elif align_corners is None:
         align_corners = False
     count = input.dim() - 2
+    sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor, count)
     if antialias and (mode not in ("bilinear", "bicubic") or count != 2):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
             "a 4-D tensor as input"
         )
-    sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor, count)
+    _check_mode(input, mode, count)
     if mode == "area":
         from flambeau.nn.functions import pooling
 
         return getattr(pooling, f"adaptive_avg_pool{count}d")(input, sizes)
-    if mode in _LINEAR and _LINEAR[mode] != count:
-        raise NotImplementedError(
-            f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input"
-        )
-    if mode not in ("nearest", "nearest-exact", "bicubic", *_LINEAR):
-        raise NotImplementedError(
-            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
-            f"area | nearest-exact (got {mode})"
-        )
+    _check_sizes(input, sizes)
     for number in range(count):
         if antialias:
             input = _smoothed(

@@ -1,0 +1,41 @@
+"""Tables looked up by number: how one_hot is called and what it refuses, where bags end."""
+
+import pytest
+
+import flambeau as torch
+from flambeau.nn.functional import embedding_bag, one_hot
+
+
+@pytest.mark.parametrize(
+    ("given", "n_classes", "error", "message"),
+    [([0, 2], 2, RuntimeError, "Class values must be smaller than num_classes."),
+     ([0, 2], 0, RuntimeError, "Class values must be smaller than num_classes."),
+     ([-1], 0, RuntimeError, "Class values must be non-negative."),
+     ([-1], -1, RuntimeError, "Class values must be non-negative."),
+     ([], -1, RuntimeError, "Can not infer total number of classes from empty tensor."),
+     ([1], 2.0, TypeError, r"one_hot\(\): argument 'num_classes' must be int, not float")],
+)  # fmt: skip
+def test_one_hot_refuses_as_torch_does(given, n_classes, error, message):
+    with pytest.raises(error, match=message):
+        one_hot(torch.tensor(given, dtype=torch.int64), n_classes)
+
+
+def test_one_hot_takes_torchs_names():
+    index = torch.tensor([1])
+    assert one_hot(input=index, num_classes=2).tolist() == [[0, 1]]
+    assert one_hot(tensor=index, num_classes=2).tolist() == [[0, 1]]
+    with pytest.raises(
+        TypeError, match=r"argument 'input' \(position 1\) must be Tensor, not list"
+    ):
+        one_hot([1])
+    with pytest.raises(TypeError, match="missing 1 required positional arguments"):
+        one_hot()
+
+
+def test_a_last_offset_ends_the_last_bag():
+    table = torch.tensor([[1.0], [2.0], [4.0]], requires_grad=True)
+    index, limits = torch.tensor([0, 1, 2, 2]), torch.tensor([0, 2, 3])
+    found = embedding_bag(index, table, limits, mode="sum", include_last_offset=True)
+    found.sum().backward()
+    assert found.tolist() == [[3.0], [4.0]]
+    assert table.grad.tolist() == [[1.0], [1.0], [1.0]]
