@@ -26,7 +26,8 @@ _STEMS: Final = {
     "movedim": "Permute", "swapaxes": "Transpose", "addcmul": "Addcmul", "addmm": "Addmm",
     "norm": "LinalgVectorNorm", "vector_norm": "LinalgVectorNorm", "outer": "Mul",
     "real": "Select", "imag": "Select",
-    "chunk": "Split", "narrow": "Slice", "square": "Pow", "dropout_mask": "Mul",
+    "chunk": "Split", "narrow": "Slice", "tensor_split": "Slice", "square": "Pow",
+    "dropout_mask": "Mul",
     "attention": "ScaledDotProductFlashAttentionForCpu", "batch_norm_train": "NativeBatchNorm",
     "logsigmoid": "LogSigmoid", "unflatten": "View", "tile": "Repeat", "selu": "Elu",
     "relu6": "Hardtanh", "log1p": "Log1P",
@@ -71,6 +72,8 @@ def node_name(operator: str, layouts: Sequence[Any], attributes: dict[str, Any])
         return "ViewBackward0"
     if operator in ("cross_entropy", "nll_loss", "kl_div"):
         return _loss_name(operator, layouts, attributes)
+    if operator == "split" and isinstance(attributes.get("split_size_or_sections"), tuple):
+        return "SplitWithSizesBackward0"
     stem = _STEMS.get(operator) or "".join(part.capitalize() for part in operator.split("_"))
     return f"{stem}Backward{_overload(operator, layouts, attributes)}"
 

@@ -44,7 +44,9 @@ def in_todays_order(
     name: str, arguments: tuple[Any, ...], named: dict[str, Any], n_positional: int
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call with more of them than the operator takes by position: numbers that
-    torch's older signatures have among the tensors go by name."""
+    torch's older signatures have among the tensors go by name, dims of squeeze one by one."""
+    if name == "squeeze" and not named:
+        return (arguments[0], arguments[1:]), named
     tensors = tuple([each for each in arguments if isinstance(each, Tensor)])
     numbers = [each for each in arguments if not isinstance(each, Tensor)]
     names = _ONCE_BETWEEN.get(name, ())

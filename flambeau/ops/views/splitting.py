@@ -39,11 +39,23 @@ class Splitting(View):
         return t.cat(whole, dim)
 
 
+def check_sections(sections: Any) -> None:
+    """Refuse what is neither a size nor sizes."""
+    start = "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, "
+    if isinstance(sections, tuple):
+        if sections and not isinstance(sections[0], int):
+            kind = type(sections[0]).__name__
+            raise TypeError(f"{start}but found element of type {kind} at pos 0")
+    elif not isinstance(sections, int):
+        raise TypeError(f"{start}not {type(sections).__name__}")
+
+
 @operator("split")
 class Split(Splitting):
     """Parts of a size, the last one smaller, or parts of given sizes."""
 
     def view(self, input: Layout, split_size_or_sections: Any, dim: int = 0) -> Seen:
+        check_sections(split_size_or_sections)
         if input.ndim == 0:
             raise RuntimeError("split expects at least a 1-dimensional tensor")
         at = shapes.wrap_dim(dim, input.ndim)

@@ -149,6 +149,8 @@ def _said(name: str, form: Form, arguments: tuple[Any, ...], named: dict[str, An
         if not is_fit:
             return _wrong(name, parameter, value, 0 if by_name else position + 1)
         position += not by_name
+    if position < count:
+        return _too_many(name, form, count)
     return _unknown(name, form, left) if left else None
 
 

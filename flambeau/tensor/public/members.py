@@ -55,6 +55,10 @@ def _viewed(self: Tensor, name: str, *arguments: Any, **named: Any) -> Tensor:
 
 def t_(self: Tensor) -> Tensor:
     """Transpose in place."""
+    if self._layout.ndim > 2:
+        raise RuntimeError(
+            f"t_() expects a tensor with <= 2 dimensions, but self is {self._layout.ndim}D"
+        )
     return _viewed(self, "t")
 
 
