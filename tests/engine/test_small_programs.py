@@ -164,3 +164,18 @@ def test_positions_beside_what_is_reduced_over_several_dims(first: str) -> None:
         assert lower.tolist() == [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
         assert places.tolist() == [[10.0, 10.0, 10.0], [9.0, 10.0, 10.0], [9.0, 9.0, 10.0]]
         assert total.numel() in (1, 9)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "mean"])
+@pytest.mark.parametrize("shape", [(3, 4), (40, 33), (2, 3, 5)])
+def test_positions_beside_what_is_reduced_flat(shape: tuple[int, ...], reduce: str) -> None:
+    """Nor a loop that walks them as the one dimension of another view."""
+    x = torch.ones(shape)
+    x.tolist()
+    with flambeau.debug.fuse_new(True):
+        total, upper = getattr(x.view(-1), reduce)(), torch.triu(x)
+        lower = torch.tril(x)
+        values = (total.tolist(), upper.tolist(), lower.tolist())
+    with flambeau.debug.fuse(False):
+        expected = getattr(x.view(-1), reduce)().tolist(), torch.triu(x).tolist()
+        assert values == (*expected, torch.tril(x).tolist())

@@ -184,9 +184,11 @@ class Group:
         own, others = splits
         if (own and self.has_index) or (others and loop.uses_index):
             return self._refuse("positions along a dimension that would be split")
-        if loop.uses_index and self._walks_several_as_one():
-            return self._refuse("positions along dimensions that are walked as one")
         undo = self._split(own) if own else None
+        if loop.uses_index and self._walks_several_as_one():
+            if undo is not None:
+                undo()
+            return self._refuse("positions along dimensions that are walked as one")
         reads = [split_strides(place.strides, others) for place in loop.reads]
         write = split_strides(loop.write.strides, others)
         if self._commit(bound, reads, write, "element"):
