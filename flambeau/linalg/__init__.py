@@ -2,7 +2,7 @@
 
 Keeps     nothing is imported before it is asked for; LAPACK not before it is needed.
 Touches   the files named here, lazily.
-Not here  any logic."""
+Not here  any logic but that failed calls are handed to arguments that take them over."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from flambeau.base.missing import missing_name
+from flambeau.tensor.arguments.taken_over import handing_over
 
 _FILES: dict[str, tuple[str, ...]] = {
     "decompositions": (
@@ -37,7 +38,7 @@ def __getattr__(name: str) -> Any:
     elif name == "matmul":
         found = import_module("flambeau.tensor.functions").matmul
     elif name in _WHERE:
-        found = getattr(import_module(f"flambeau.linalg.{_WHERE[name]}"), name)
+        found = handing_over(getattr(import_module(f"flambeau.linalg.{_WHERE[name]}"), name))
     else:
         raise missing_name(__name__, name, __dir__())
     globals()[name] = found

@@ -7,6 +7,7 @@ Not here  torch.overrides' own names (overrides.py)."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -53,14 +54,36 @@ def _known(name: str, is_method: bool) -> list[Any]:
     return [*EARLIER.get(name, []), *now[:1]]
 
 
+def _foreign(arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    """Arguments that are no tensors and may take the call over."""
+    relevant: list[Any] = []
+    for each in (*arguments, *named.values()):
+        relevant += each if isinstance(each, (list, tuple)) else [each]
+    return overloaded(each for each in relevant if not isinstance(each, Tensor))
+
+
+def handing_over(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose failed calls are handed over under its own name."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except Exception:
+            asked = _foreign(arguments, named)
+            found = handle(called, asked, arguments, named) if asked else NOBODY
+            if found is NOBODY:
+                raise
+            return found
+
+    return called
+
+
 def answer(name: str, is_method: bool, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """What takes the failed call over answers; NOBODY where nothing does.
 
     Raises   TypeError: there is one that might, but it does not know the function."""
-    relevant: list[Any] = []
-    for each in (*arguments, *named.values()):
-        relevant += each if isinstance(each, (list, tuple)) else [each]
-    asked = overloaded(each for each in relevant if not isinstance(each, Tensor))
+    asked = _foreign(arguments, named)
     if not asked:
         return NOBODY
     found: Any = NOBODY
