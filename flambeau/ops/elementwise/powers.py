@@ -102,10 +102,13 @@ class Power(Elementwise):
     specials = {"exponent": (0, 0.5, 1, 2, 3, -0.5, -1, -2)}
     domain = {"input": (0.3, 2.0)}
 
-    def validate(self, arguments: dict[str, Any]) -> None:
-        base, exponent = arguments["input"], arguments["exponent"]
-        if type(exponent) is Layout and promotion.result_type((base, exponent)) is dtypes.bool_:
-            raise not_implemented("pow", dtypes.bool_)
+    def promoted(
+        self, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> tuple[dtype, dtype]:
+        common, result = super().promoted(operands, attributes)
+        if common is dtypes.bool_ and type(operands[1]) is Layout:
+            raise not_implemented("pow", common)
+        return common, result
 
     def formula(self, k: Any, input: Operand, exponent: Operand) -> Any:
         if k.dtype_of(exponent if isinstance(input, (int, float)) else input).category < 2:
