@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import warnings
 import zipfile
 from typing import Any
 
@@ -47,6 +48,8 @@ def load(
     if plain and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     options = {} if plain else pickle_load_args
+    if plain and pickle_load_args:
+        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
     is_path = isinstance(f, (str, os.PathLike))
     if mmap and not is_path:
         raise ValueError(

@@ -395,3 +395,26 @@ def test_arguments_by_name():
         Product.apply(x, times=2.0)
     with pytest.raises(TypeError, match=r"forward\(\) got an unexpected keyword argument 'other'"):
         Product.apply(x, y, other=1)
+
+
+def test_marked_inputs_count_as_written():
+    """What forward writes past every counter is noticed all the same."""
+
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.data.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = leaf(1.0)
+    y = x * 1
+    square = y * y
+    Doubled.apply(y)
+    assert y._version == 1
+    with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+        square.backward()

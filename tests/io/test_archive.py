@@ -101,5 +101,7 @@ def test_names_of_pickle_modules(tmp_path: Path) -> None:
 
     torch.save(torch.ones(1), tmp_path / "x.pt")
     assert torch.load(tmp_path / "x.pt", pickle_module=pickle).item() == 1.0
+    with pytest.warns(UserWarning, match="pickle_load_args only works if `weights_only=False`"):
+        torch.load(tmp_path / "x.pt", encoding="latin1")
     with pytest.raises(RuntimeError, match="Can not safely load weights when explicit"):
         torch.load(tmp_path / "x.pt", pickle_module=pickle, weights_only=True)

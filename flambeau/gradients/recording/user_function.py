@@ -24,7 +24,7 @@ from flambeau.gradients.recording.inplace import (
     rewrite_history,
 )
 from flambeau.gradients.runtime import RUNTIME
-from flambeau.gradients.saved import FREED, OWN, SPECIAL, save, value_of
+from flambeau.gradients.saved import FREED, OWN, SPECIAL, bump, save, value_of
 
 
 class SavedObject:
@@ -260,6 +260,7 @@ def _wrapped(tensor: Any, index: int, node: FunctionNode, inputs: list[Any], rec
         and not _has(node.non_differentiable, tensor)
     )  # fmt: skip
     if dirty:
+        bump(tensor, node.site)  # forward may have written where no counter saw it
         if differentiable:
             _rewrite(tensor, index, node)
         return tensor
