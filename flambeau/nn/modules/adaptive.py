@@ -29,8 +29,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """Log probabilities of targets among n_classes, ordered by how frequent they are.
 
     >>> import flambeau as torch
-    >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10])
-    >>> layer(torch.zeros(3, 8), torch.tensor([0, 7, 19])).output.shape
+    >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 20, [5, 10])
+    >>> layer(torch.zeros(3, 16), torch.tensor([0, 7, 19])).output.shape
     torch.Size([3])
     """
 
