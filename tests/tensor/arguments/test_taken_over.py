@@ -48,7 +48,7 @@ def cloned(one):
     return Diagonal(one.values.clone())
 
 
-@known(torch.linalg.eigvalsh)
+@known(torch.linalg.eigvalsh, torch.inverse)
 def values(one):
     return one.values
 
@@ -64,7 +64,7 @@ def test_functions_hand_over(matrix):
     assert torch.matmul(dense, matrix).tolist() == [[1.0, 2.0], [1.0, 2.0]]
     assert torch.add(dense, matrix, alpha=2) == ("sum", "Tensor", "Diagonal", 2)
     assert torch.cat([dense, matrix], dim=1) == 2
-    assert torch.linalg.eigvalsh(matrix) is matrix.values
+    assert torch.linalg.eigvalsh(matrix) is torch.inverse(matrix) is matrix.values
     assert torch.clone(matrix).values.tolist() == [1.0, 2.0]
 
 
