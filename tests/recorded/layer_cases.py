@@ -228,6 +228,17 @@ CASES: list[tuple[Any, ...]] = [
     ("nn.Upsample(scale_factor=2, mode='linear')", IMAGE),
     ("nn.Upsample(size=7, recompute_scale_factor=True)", IMAGE),
     ("nn.SyncBatchNorm(3, bias=False).eval()", (5, 3, 2)),
+    ("nn.MultiheadAttention(8, 2)", (8,), (8,), (8,)),
+    ("nn.MultiheadAttention(8, 2)", (3, 8), (4, 2, 8), (4, 2, 8)),
+    ("nn.MultiheadAttention(8, 2)", (3, 2, 8), (4, 8), (4, 8)),
+    ("nn.MultiheadAttention(8, 2)", (3, 2, 8), (4, 2, 8), (4, 2, 8), "torch.zeros(4)"),
+    ("nn.MultiheadAttention(8, 2)", (3, 2, 8), (4, 2, 8), (4, 2, 8), "torch.zeros(3, 4)"),
+    (
+        "nn.MultiheadAttention(8, 2)", (3, 2, 8), (4, 2, 8), (4, 2, 8), "None", "True", "None",
+        "True", "True",
+    ),
+    ("nn.TripletMarginWithDistanceLoss()", ROWS, ROWS, ROWS),
+    ("nn.Hardtanh(2, 1)", ROWS),
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ Not here  the kernel (ops.rows.attention), MultiheadAttention (modules)."""
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from flambeau.nn.functions.dropout import keep_mask
@@ -27,9 +28,10 @@ def scaled_dot_product_attention(
     if query.dim() < 2 or key.dim() < 2 or value.dim() < 2:
         raise RuntimeError(
             "Expected query, key, and value to all be  at least 2 dimensional, but got "
-            f"query.dim(): {query.dim()}, key.dim(): {key.dim()} and value.dim(): {value.dim()} "
-            "instead."
+            f"query.dim: {query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
         )
+    if not 0 <= dropout_p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     if attn_mask is not None and is_causal:
         raise RuntimeError(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
@@ -105,6 +107,43 @@ def _additive(mask: Any, name: str, dtype: Any) -> Any:
     return mask
 
 
+def _check_dims(query: Any, key: Any, value: Any, key_padding_mask: Any) -> None:
+    """Refuse a mixture of what has a batch and what has none."""
+    n_dims = query.dim()
+    if n_dims not in (2, 3):
+        raise AssertionError(
+            "query should be unbatched 2D or batched 3D tensor but received "
+            f"{n_dims}-D query tensor"
+        )
+    kind = "batched (3-D)" if n_dims == 3 else "unbatched (2-D)"
+    if key.dim() != n_dims or value.dim() != n_dims:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key` and `value` to be {n_dims}-D but found "
+            f"{key.dim()}-D and {value.dim()}-D tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.dim() != n_dims - 1:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {n_dims - 1}-D but "
+            f"found {key_padding_mask.dim()}-D tensor instead"
+        )
+
+
+def _check_masks(attn_mask: Any, key_padding_mask: Any, is_causal: bool) -> None:
+    """Refuse a hint without its mask; say that two kinds of masks do not mix for long."""
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
+        )
+    given = [each.dtype for each in (attn_mask, key_padding_mask) if each is not None]
+    if len(set(given)) > 1:
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type "
+            "for both instead.",
+            stacklevel=4,
+        )
+
+
 def multi_head_attention_forward(
     query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int,
     in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool,
@@ -118,6 +157,7 @@ def multi_head_attention_forward(
 
     Raises   AssertionError: sizes that do not fit (torch's sentences)."""
     is_batched = query.dim() == 3
+    _check_dims(query, key, value, key_padding_mask)
     if not is_batched:
         query, key, value = (each.unsqueeze(1) for each in (query, key, value))
         if key_padding_mask is not None:
@@ -129,8 +169,7 @@ def multi_head_attention_forward(
         )
     if width // num_heads * num_heads != width:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
-    if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    _check_masks(attn_mask, key_padding_mask, is_causal)
     attn_mask = _checked_mask(
         _additive(attn_mask, "attn_mask", query.dtype), length, key.shape[0], batch * num_heads
     )
@@ -190,6 +229,10 @@ def _joined_mask(mask: Any, padding_mask: Any, batch: int, num_heads: int, sourc
     """Both masks as one for (batch * heads, length, source), or None."""
     if padding_mask is None:
         return mask
+    if padding_mask.shape[0] != batch:
+        raise AssertionError(
+            f"Expected key_padded_mask.shape[0] to be {batch}, but got {padding_mask.shape[0]}"
+        )
     if tuple(padding_mask.shape) != (batch, source):
         raise AssertionError(
             f"expecting key_padding_mask shape of {(batch, source)}, but got {padding_mask.shape}"

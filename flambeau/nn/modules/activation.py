@@ -179,10 +179,7 @@ class Hardtanh(_MaybeInplace):
         self.min_val = min_val
         self.max_val = max_val
         if not self.max_val > self.min_val:
-            raise AssertionError(
-                f"max_val must be larger than min_val, but got min_val={min_val} and "
-                f"max_val={max_val}"
-            )
+            raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
 
     def forward(self, input: Any) -> Any:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)

@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau.nn import functional as F
 from flambeau.nn.functions.losses import chosen_reduction
+from flambeau.nn.modules.distance import PairwiseDistance
 from flambeau.nn.modules.module import Module
 
 
@@ -357,7 +358,8 @@ class TripletMarginWithDistanceLoss(_Loss):
     ) -> None:  # fmt: skip
         super().__init__(None, None, reduction)
         _check_margin("TripletMarginWithDistanceLoss", margin)
-        self.distance_function = distance_function
+        own = distance_function
+        self.distance_function = PairwiseDistance() if own is None else own
         self.margin = margin
         self.swap = swap
 
