@@ -22,7 +22,7 @@ from flambeau.ops.define import type_name
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import Generator, default_generator
 from flambeau.tensor import Tensor, creation, functions, index_bounds
-from flambeau.tensor.arguments.refusals import refuses
+from flambeau.tensor.arguments import refuses
 from flambeau.tensor.inplace import check_writable, stored
 from flambeau.tensor.public.fills import like
 

@@ -17,9 +17,8 @@ from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.gradients import autocast
-from flambeau.tensor.arguments import taken_over
+from flambeau.tensor.arguments import refusing, taken_over
 from flambeau.tensor.arguments.python_data import is_array
-from flambeau.tensor.arguments.refusals import refusing
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
 from flambeau.tensor.number_rules import is_number, may_overflow

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.ops import names
 from flambeau.ops.define import REGISTRY
-from flambeau.tensor.arguments import taken_over
-from flambeau.tensor.arguments.refusals import refusing
+from flambeau.tensor.arguments import refusing, taken_over
 from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
 from flambeau.tensor.inplace import call_inplace

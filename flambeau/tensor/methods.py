@@ -19,9 +19,7 @@ from flambeau.ops import names
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions, number_rules
-from flambeau.tensor.arguments import taken_over
-from flambeau.tensor.arguments.refusals import refused, refusing
-from flambeau.tensor.arguments.signatures import FORMS
+from flambeau.tensor.arguments import refused, refusing, taken_over
 from flambeau.tensor.late_methods import LATE
 from flambeau.tensor.native import callables, library
 from flambeau.tensor.native.reading import ways
@@ -329,6 +327,8 @@ def _operator_method(name: str) -> Callable[[], Any]:
 
 def _function_method(name: str) -> Callable[[], Any]:
     def make() -> Any:
+        from flambeau.tensor.arguments.signatures import FORMS
+
         if name not in REGISTRY:
             return getattr(functions, name)
         bound = bindings.binding(name)

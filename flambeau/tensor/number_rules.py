@@ -15,8 +15,8 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.promotion import HELD_NAMES
+from flambeau.tensor.arguments import named_type
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
-from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.tensor import Tensor
 
 _EXACT: Final = (int, float, bool, complex)

@@ -13,7 +13,7 @@ from flambeau.base.dtypes import PYTHON_TYPES
 from flambeau.base.errors import helped
 from flambeau.ops.define import OPERAND_KINDS, Elementwise, Operator
 from flambeau.ops.define import View as ViewOperator
-from flambeau.tensor.arguments.types import named_type
+from flambeau.tensor.arguments import named_type
 from flambeau.tensor.tensor import Tensor
 
 ABSENT: Final = object()

@@ -17,7 +17,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.layout import contiguous, layout
 from flambeau.engine.external import External, OutsideBlock
 from flambeau.engine.storage import new_storage
-from flambeau.tensor.arguments.types import named_type
+from flambeau.tensor.arguments import named_type
 from flambeau.tensor.tensor import Tensor, new_tensor
 
 _READ_ONLY = (

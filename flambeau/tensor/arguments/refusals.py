@@ -8,20 +8,16 @@ Not here  the functions themselves (closures.py, public/)."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from flambeau.base.devices import Device
 from flambeau.base.dtypes import PYTHON_TYPES, dtype
 from flambeau.base.errors import helped
-from flambeau.tensor.arguments import taken_over
+from flambeau.tensor.arguments import named_type, taken_over
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
-from flambeau.tensor.arguments.signatures import FORMS, OF_NUMBERS
-from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.parameters import NUMPY_NAMES
 from flambeau.tensor.tensor import Tensor
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _CLASSES: Final = {
     "memory_format": "torch.memory_format", "layout": "torch.layout", "names": "tuple of names",
     "Generator": "torch.Generator",
@@ -120,6 +116,8 @@ def _wrong(name: str, parameter: Parameter, value: Any, position: int) -> str:
 
 def _said(name: str, form: Form, arguments: tuple[Any, ...], named: dict[str, Any]) -> str | None:
     """Why the arguments do not fit a form; None where they do."""
+    from flambeau.tensor.arguments.signatures import OF_NUMBERS
+
     of_numbers = name in OF_NUMBERS
     parameters, count = form.parameters, len(arguments)
     takes_many = form.n_positional == 1 and parameters[0].kind.startswith("ints")
@@ -217,6 +215,8 @@ def _unpacked(
 
 @functools.cache
 def _forms(name: str, is_method: bool) -> tuple[Form, ...]:
+    from flambeau.tensor.arguments.signatures import FORMS
+
     texts = FORMS.get(name) or FORMS.get(name.removesuffix("_"), ())
     if is_method:
         texts = tuple(text for text in texts if text.startswith("Tensor input"))
@@ -256,36 +256,13 @@ def refusal(
     )
 
 
-def refused(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
-    """torch's error for a call of a method that no form fits."""
-    return refusal(name, arguments, named, True) or TypeError(f"{name}(): invalid arguments")
-
-
-def refusing(function: Callable[..., Any], name: str, is_method: bool) -> Callable[..., Any]:
-    """The function, whose failed calls are refused as torch does where it is the arguments."""
-    if getattr(function, "refuses", False):
-        return function
-    has_forms = bool(_forms(name, is_method))
-    if has_forms:
-        function = getattr(function, "over", function)
-
-    @functools.wraps(function)
-    def called(*arguments: Any, **named: Any) -> Any:
-        try:
-            return function(*arguments, **named)
-        except Exception:
-            found = taken_over.answer(name, is_method, arguments, named)
-            if found is not taken_over.NOBODY:
-                return found
-            told = refusal(name, arguments, named, is_method) if has_forms else None
-            if told is None:
-                raise
-            raise told from None
-
-    called.over = function  # type: ignore[attr-defined]
-    return called
-
-
-def refuses(name: str) -> Callable[[_Function], _Function]:
-    """`refusing` as a decorator of functions that are written out."""
-    return lambda function: refusing(function, name, False)  # type: ignore[return-value]
+def answered(name: str, is_method: bool, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """While a call's error is being handled: what an argument that takes the call over answers;
+    else torch's error where the arguments fit no form, or the error itself."""
+    found = taken_over.answer(name, is_method, arguments, named)
+    if found is not taken_over.NOBODY:
+        return found
+    told = refusal(name, arguments, named, is_method)
+    if told is None:
+        raise
+    raise told from None

@@ -24,8 +24,8 @@ from flambeau.engine.view import View as EngineView
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.gradients.saved import bump
 from flambeau.tensor import functions, number_rules
+from flambeau.tensor.arguments import named_type
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
-from flambeau.tensor.arguments.types import named_type
 from flambeau.tensor.binding import binding, remember
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.tensor import Tensor, new_tensor

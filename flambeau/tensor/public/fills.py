@@ -23,7 +23,7 @@ from flambeau.gradients import members
 from flambeau.ops.define import type_name
 from flambeau.tensor import creation, number_rules
 from flambeau.tensor import tensor as tensors
-from flambeau.tensor.arguments.refusals import refuses
+from flambeau.tensor.arguments import refuses
 from flambeau.tensor.binding import Binding, binding
 from flambeau.tensor.tensor import Size, Tensor
 

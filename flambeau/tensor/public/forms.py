@@ -13,7 +13,8 @@ from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.ops.define import REGISTRY
 from flambeau.tensor import functions, number_rules
-from flambeau.tensor.arguments.refusals import refusal, refuses
+from flambeau.tensor.arguments import refuses
+from flambeau.tensor.arguments.refusals import refusal
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.inplace import stored
 from flambeau.tensor.parameters import in_own_words

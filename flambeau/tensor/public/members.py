@@ -20,8 +20,8 @@ from flambeau.engine import stream
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, modes, saved
 from flambeau.tensor import conversion, creation, functions
-from flambeau.tensor.arguments import python_data
-from flambeau.tensor.arguments.refusals import refusal, refused
+from flambeau.tensor.arguments import python_data, refused
+from flambeau.tensor.arguments.refusals import refusal
 from flambeau.tensor.number_rules import is_number
 from flambeau.tensor.public import formats
 from flambeau.tensor.tensor import Tensor

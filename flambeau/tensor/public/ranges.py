@@ -15,7 +15,7 @@ from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.promotion import C_TYPE_NAMES, SCALAR_TYPE_NAMES
 from flambeau.ops.define import not_implemented
 from flambeau.tensor import number_rules
-from flambeau.tensor.arguments.refusals import refuses
+from flambeau.tensor.arguments import refuses
 from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Tensor
 

@@ -12,7 +12,7 @@ from flambeau.base import dtypes, promotion
 from flambeau.base.dtypes import dtype
 from flambeau.base.promotion import SCALAR_TYPE_NAMES
 from flambeau.tensor import creation, functions
-from flambeau.tensor.arguments.types import named_type
+from flambeau.tensor.arguments import named_type
 from flambeau.tensor.tensor import Size, Tensor
 
 
