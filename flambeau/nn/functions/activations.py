@@ -165,7 +165,15 @@ def rrelu_(
     return rrelu(input, lower, upper, training, True)
 
 
-def _chosen_dim(name: str, ndim: int, stacklevel: int) -> int:
+def _chosen_dim(name: str, given: Any, ndim: int, stacklevel: int) -> int:
+    """The dim that is no plain int: torch's choice where it is None."""
+    if given is not None:
+        if not hasattr(given, "__index__"):
+            function = "softmax" if name == "softmin" else name
+            raise TypeError(
+                f"{function}(): argument 'dim' (position 1) must be int, not {type(given).__name__}"
+            )
+        return int(given.__index__())
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
@@ -182,22 +190,22 @@ def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     tensor([[0.5000, 0.5000],
             [0.5000, 0.5000]])
     """
-    if dim is None:
-        dim = _chosen_dim("softmax", input.dim(), _stacklevel)
+    if type(dim) is not int:
+        dim = _chosen_dim("softmax", dim, input.dim(), _stacklevel)
     return t.softmax(input, dim) if dtype is None else t.softmax(input, dim, dtype)
 
 
 def log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """log(softmax(x))."""
-    if dim is None:
-        dim = _chosen_dim("log_softmax", input.dim(), _stacklevel)
+    if type(dim) is not int:
+        dim = _chosen_dim("log_softmax", dim, input.dim(), _stacklevel)
     return t.log_softmax(input, dim) if dtype is None else t.log_softmax(input, dim, dtype)
 
 
 def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """softmax(-x)."""
-    if dim is None:
-        dim = _chosen_dim("softmin", input.dim(), _stacklevel)
+    if type(dim) is not int:
+        dim = _chosen_dim("softmin", dim, input.dim(), _stacklevel)
     negative = t.neg(input)
     return t.softmax(negative, dim) if dtype is None else t.softmax(negative, dim, dtype)
 

@@ -238,7 +238,7 @@ class Glu(Operator):
 
     def infer(self, input: Tensor, dim: int = -1) -> Inferred:
         if input.ndim == 0:
-            raise RuntimeError("glu does not support 0-dimensional tensors")
+            raise RuntimeError("glu does not support scalars because halving size must be even")
         at = shapes.wrap_dim(dim, input.ndim)
         if input.shape[at] % 2:
             raise RuntimeError(
