@@ -24,7 +24,7 @@ from flambeau.engine.view import View as EngineView
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.gradients.saved import bump
 from flambeau.tensor import functions, number_rules
-from flambeau.tensor.arguments import named_type
+from flambeau.tensor.arguments import named_type, refusing
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
 from flambeau.tensor.binding import binding, remember
 from flambeau.tensor.indexing import keys as index_keys
@@ -194,6 +194,14 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         found = _located(self._layout, key)
         if found is not None and _written_fast(self, found[0], found[1] + self._offset, value):
             return
+    _assign(self, key, value)
+
+
+# Not it but _assign is refused, so that hot writes are no deeper.
+setitem.refuses = True  # type: ignore[attr-defined]
+
+
+def _assigned(self: Tensor, key: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         value = number_of(value, self)  # looked at before the key is
     if key is False:
@@ -205,6 +213,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         copy_into(target, without_leading_ones(value, target._layout.ndim))
     else:
         target.fill_(value)
+
+
+_assign: Final = refusing(_assigned, "__setitem__", True)
 
 
 def _located(layout: Layout, key: Any) -> tuple[Layout, int] | None:
