@@ -84,6 +84,11 @@ class LateText:
 Text = str | LateText
 
 
+def text_of(given: Text) -> str:
+    """The text itself."""
+    return given.make() if isinstance(given, LateText) else given
+
+
 def compile_functions(texts: Mapping[str, Text]) -> dict[str, int]:
     """Addresses of the named functions, each defined by a module text of its own."""
     try:
@@ -298,7 +303,7 @@ def _emit(name: str, given: Text) -> bytes:
 
 def _emitted(name: str, given: Text) -> bytes:
     with _emitting:
-        text = given.make() if isinstance(given, LateText) else given
+        text = text_of(given)
         machine = _machine()
         binding = _binding()
         header = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'

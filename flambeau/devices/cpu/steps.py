@@ -2,12 +2,14 @@
 
 Keeps     a step depends on sizes and strides alone, never on addresses; its kernel depends on
           neither.
-Touches   nothing.
+Touches   jit (what a text is).
 Not here  makers (products.py and the other families), programs (engine/planning/plan.py)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from flambeau.devices.cpu.jit import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class NativeStep:
     """One kernel with the kernel ABI, its units and its argument words in order."""
 
     name: str
-    text: str
+    text: Text
     n_units: int
     chunk_units: int
     arguments: tuple[int | At, ...]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from flambeau.base.dtypes import dtype
+from flambeau.devices.cpu.jit import Text
 
 
 class Operand(NamedTuple):
@@ -25,7 +26,7 @@ class ProductStep:
     """One step of the runner's program; `arguments` are the kernel's words in order."""
 
     name: str
-    text: str
+    text: Text
     n_units: int
     chunk_units: int
     arguments: tuple[int | Operand, ...]

@@ -13,7 +13,7 @@ the last of them."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -27,6 +27,10 @@ from flambeau.devices.cpu.gemm.elements import (
 )
 from flambeau.devices.cpu.gemm.pack_text import pack_a_function, pack_b_function
 from flambeau.devices.cpu.gemm.tile_text import CONTEXT, ragged_function, tile_function
+from flambeau.devices.cpu.jit import LateText
+
+# Folders of flambeau whose files decide what the text of a class is.
+_SOURCES: Final = ("base", "devices/cpu/gemm")
 
 # Run-time words of a product kernel, in order; then for each batch dimension its size and the
 # byte strides of a, b and c.
@@ -294,8 +298,13 @@ def _columns_loop(
 
 
 @lru_cache(maxsize=1024)
-def product_kernel(shape: ProductClass) -> tuple[str, str]:
+def product_kernel(shape: ProductClass) -> tuple[str, LateText]:
     """Name and module text of the kernel of a class of products."""
+    name = f"product_{shape.dtype.short_name}_{sha256(repr(shape).encode()).hexdigest()[:16]}"
+    return name, LateText(partial(_module_text, name, shape), _SOURCES)
+
+
+def _module_text(name: str, shape: ProductClass) -> str:
     element = element_of(shape.dtype, shape.vector_bits)
     tiles = {(shape.rows, shape.vectors), (shape.rows, shape.edge_vectors)}
     parts = [element.declarations]
@@ -310,7 +319,5 @@ def product_kernel(shape: ProductClass) -> tuple[str, str]:
         parts.append(pack_a_function(element, shape.pack_a, shape.rows))
     if shape.pack_b and not passing[-1]:
         parts.append(pack_b_function(element, shape.pack_b, shape.vectors))
-    parts.append(_units_function("KERNEL", shape, element))
-    text = "\n".join(parts)
-    name = f"product_{shape.dtype.short_name}_{sha256(text.encode()).hexdigest()[:16]}"
-    return name, text.replace("@KERNEL(", f"@{name}(")
+    parts.append(_units_function(name, shape, element))
+    return "\n".join(parts)
