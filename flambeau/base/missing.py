@@ -33,7 +33,7 @@ _PUBLIC = (
 )
 _IMPORT_FROM = opmap["IMPORT_FROM"]
 _SETTINGS = "it sets up a compiler that has to be asked; here fusion is always on"
-# Whole modules of torch's: why there are none, and what does their work. By first name.
+# Whole modules of torch's: why there are none, or few of their names, and what does their work.
 _MODULES = {
     "torch._inductor": (_SETTINGS, "delete the line, or ask hasattr(torch, '_inductor') before"),
     "torch._C": ("it is torch's own C++", "the public name that it stands behind"),

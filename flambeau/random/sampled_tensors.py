@@ -1,7 +1,6 @@
 """Draws whose parameters are tensors: poisson, binomial, gamma and Dirichlet variables.
 
-Keeps     parameters are read in logical order; draws have the gradients torch gives
-          them.
+Keeps     parameters are read in logical order; draws have the gradients torch gives them.
 Touches   fills_sampled, tensor (creation, functions, conversion).
 Not here  draws with numbers as parameters (tensors.py)."""
 

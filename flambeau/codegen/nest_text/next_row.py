@@ -1,7 +1,7 @@
 """Fetching the next row into the cache while the current one is worked on.
 
 Keeps     hints alone: nothing is read or written, an address may be any.
-Touches   frame, loops, stores.
+Touches   frame, loops, scopes, stores; cost_reader.
 Not here  the loops that call it (rows.py).
 
 A row that is gone through several times is read from memory in its first phase alone, and that
@@ -18,14 +18,13 @@ from typing import Final
 
 from flambeau.codegen.cost_reader import cost
 from flambeau.codegen.loops import Phase, Reduce, Store
-from flambeau.codegen.nest_text.frame import Code, Frame
+from flambeau.codegen.nest_text.frame import LINE_BYTES, Code, Frame
 from flambeau.codegen.nest_text.scopes import RowScope
 from flambeau.codegen.nest_text.stores import may_pass_caches
 from flambeau.codegen.vocabulary import Expression
 
 # Bytes of the longest row that is fetched ahead: it is to share the first cache with this one.
 ROW_BYTES: Final = 16384
-LINE_BYTES: Final = 64
 # Words of a phase that is over before a row has come from memory.
 LIGHT: Final = 12
 

@@ -1,7 +1,7 @@
 """Division of a vector by one number: by its reciprocal, corrected to the bits of a division.
 
 Keeps     every bit of a division, special values included.
-Touches   scopes.
+Touches   llvm_reader, the scope of the vector.
 Not here  divisors that differ from lane to lane: the machine divides.
 Source    Brisebarre, Muller and Raina, Accelerating correctly rounded floating-point division
           when the divisor is known in advance, IEEE Trans. Computers 53 (2004); Markstein (1990).
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 # Of each type: a divisor of ordinary size lies between 2^-n and 2^n; the two highest bits of an
 # exponent, one of which is set in every number from 2^(2 - 2^(b - 2)) on, b the exponent's bits.
 ORDINARY: Final = {"float": 62, "double": 500}
+LARGE_BITS: Final = {"float": 0x6000_0000, "double": 0x6000_0000_0000_0000}
 # Rows of fewer elements are divided: waiting for the reciprocal takes as long.
 SHORT: Final = 128
-LARGE_BITS: Final = {"float": 0x6000_0000, "double": 0x6000_0000_0000_0000}
 
 
 def quotient(scope: VectorScope, division: Expression) -> Operand:

@@ -2,7 +2,7 @@
 
 Keeps     the order of the numeric contract (loops.Reduce); kinds that do not depend on order
           (max, min, any, all, argmax, argmin) fold any way.
-Touches   llvm_reader, frame.
+Touches   llvm_reader, frame, scopes.
 Not here  the loops that feed them (rows.py, columns.py).
 
 A reduction's state is a tuple of operands: (value,), or (value, position) for argmax and argmin.

@@ -9,15 +9,19 @@ Not here  when a store happens (rows.py, columns.py).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from flambeau.base.errors import present
 from flambeau.codegen.llvm_reader import SUFFIXES, Operand
 from flambeau.codegen.loops import Nest, Phase, Store
-from flambeau.codegen.nest_text.frame import Code, Frame, memory_type, reader_into, to_memory
+from flambeau.codegen.nest_text.frame import (
+    LINE_BYTES,
+    Code,
+    Frame,
+    memory_type,
+    reader_into,
+    to_memory,
+)
 from flambeau.codegen.nest_text.scopes import RowScope, VectorScope, valid_lanes
-
-LINE_BYTES: Final = 64
 
 
 class VectorStore:

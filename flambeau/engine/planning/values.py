@@ -1,7 +1,7 @@
 """What lowering reads: views of memory, run-time numbers, constants, positions.
 
 Keeps     plain data; strides and offsets count elements.
-Touches   base, codegen.vocabulary.
+Touches   base, statement.
 Not here  statements (lower.py)."""
 
 from __future__ import annotations

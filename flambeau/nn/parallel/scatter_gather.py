@@ -1,7 +1,7 @@
 """Inputs spread over devices and results collected from them, where there are no devices.
 
 Keeps     what holds no tensor is repeated, as in torch; tensors are refused.
-Touches   nothing.
+Touches   base.trees.
 Not here  DataParallel, which runs its module on the inputs as they are (data_parallel.py)."""
 
 from __future__ import annotations

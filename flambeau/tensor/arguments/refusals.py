@@ -2,7 +2,7 @@
 
 Keeps     asked only when a call has failed: what torch's parser would not take is refused in its
           words, all other errors stay what they are.
-Touches   arguments.signatures.
+Touches   signatures.py, taken_over.py.
 Not here  the functions themselves (closures.py, public/)."""
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Keeps     a plan depends on numbers alone (sizes, byte strides), never on addresses; kernels depend
           on the class of a product alone, never on sizes. Whatever is chosen here (tile, units,
           packing, operands swapped, batches merged) cannot show in the bits.
-Touches   tile_text, pack_text, vector_text.
+Touches   grid, pack_steps, product_text, vector_text.
 Not here  how an operator's tensors become a batch of matrices (engine/planning/lower.py)."""
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Keeps     products are described by numbers alone; merging batches and transposing the product
           change which loop computes an element, never its arithmetic.
-Touches   base.dtypes.
+Touches   base.dtypes, jit (what a step's text is).
 Not here  which kernels and blocks (grid.py), the steps (plan.py)."""
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Keeps     tiles, packing blocks and units only choose which elements are computed when; how one is
           computed is tile_text.py's alone.
-Touches   tile_text, pack_text, elements.
+Touches   tile_text, pack_text, elements, jit (texts made late).
 Not here  which tile, packing and units a product gets (grid.py).
 
 A unit is a block of rows by a block of columns of C over the whole of k. Tiles of A are a_tile
