@@ -20,6 +20,22 @@ Shape = tuple[int, ...]
 _MEMO_LIMIT: Final = 256
 
 
+def whole_numbers(function: str, argument: str, position: int, value: object) -> list[int]:
+    """The numbers of a tuple or list; torch's error for what is none, or has other than ints.
+
+    >>> whole_numbers("pad", "pad", 2, (1, 2))
+    [1, 2]
+    """
+    must = f"{function}(): argument '{argument}' (position {position}) must be tuple of ints"
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(f"{must}, not {type(value).__name__}")
+    for place, each in enumerate(value):
+        if not hasattr(each, "__index__"):
+            kind = type(each).__name__
+            raise TypeError(f"{must}, but found element of type {kind} at pos {place}")
+    return [each.__index__() for each in value]
+
+
 def wrap_dim(dim: int, ndim: int) -> int:
     """`dim` counted from the front. Raises IndexError outside [-ndim, ndim), TypeError for a dim
     that is no integer."""

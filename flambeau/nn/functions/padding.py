@@ -12,8 +12,8 @@ from typing import Any
 
 from flambeau.base import dtypes
 from flambeau.base.errors import helped
+from flambeau.base.shapes import whole_numbers
 from flambeau.gradients.autocast import in_float32
-from flambeau.nn.modules.utils import whole_numbers
 from flambeau.tensor import functions as t
 
 

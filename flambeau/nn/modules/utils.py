@@ -23,22 +23,6 @@ def repeated(value: Any, count: int) -> tuple[Any, ...]:
     return (value,) * count
 
 
-def whole_numbers(function: str, argument: str, position: int, value: Any) -> list[int]:
-    """The numbers of a tuple or list; torch's error for what is none, or has other than ints.
-
-    >>> whole_numbers("pad", "pad", 2, (1, 2))
-    [1, 2]
-    """
-    must = f"{function}(): argument '{argument}' (position {position}) must be tuple of ints"
-    if not isinstance(value, (tuple, list)):
-        raise TypeError(f"{must}, not {type(value).__name__}")
-    for place, each in enumerate(value):
-        if not hasattr(each, "__index__"):
-            kind = type(each).__name__
-            raise TypeError(f"{must}, but found element of type {kind} at pos {place}")
-    return [each.__index__() for each in value]
-
-
 def reversed_twice(values: tuple[int, ...]) -> list[int]:
     """Paddings as nn.functional.pad counts them: last dim first, both ends."""
     return [value for value in reversed(values) for _ in range(2)]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
+from flambeau.base.shapes import whole_numbers
 
 Ints = tuple[int, ...]
 _COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
@@ -39,16 +40,8 @@ _POSITIONS = {"kernel_size": 2, "stride": 3, "padding": 4, "dilation": 5}
 
 def ints_of(name: str, what: str, given: Any) -> Ints:
     """The ints given, alone or in a sequence; raises torch's error for anything else."""
-    must = f"{name}(): argument '{what}' (position {_POSITIONS[what]}) must be tuple of ints"
-    if not isinstance(given, (tuple, list)):
-        if isinstance(given, bool) or not hasattr(given, "__index__"):
-            raise TypeError(f"{must}, not {type(given).__name__}")
-        return (given.__index__(),)
-    for place, each in enumerate(given):
-        if not hasattr(each, "__index__"):
-            kind = type(each).__name__
-            raise TypeError(f"{must}, but found element of type {kind} at pos {place}")
-    return tuple([each.__index__() for each in given])
+    is_one = not isinstance(given, (tuple, list, bool)) and hasattr(given, "__index__")
+    return tuple(whole_numbers(name, what, _POSITIONS[what], (given,) if is_one else given))
 
 
 class Windows(NamedTuple):
