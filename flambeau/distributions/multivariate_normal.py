@@ -50,6 +50,17 @@ def _factor_of_precision(precision: Tensor) -> Tensor:
     return linalg.solve_triangular(inverse, eye, upper=False)
 
 
+def factor_of(name: str, matrix: Tensor) -> Tensor:
+    """The covariance's lower factor, from what the argument of this name is."""
+    from flambeau import linalg
+
+    if name == "scale_tril":
+        return matrix
+    if name == "covariance_matrix":
+        return linalg.cholesky(matrix)
+    return _factor_of_precision(matrix)
+
+
 # By these names libraries import them.
 _batch_mv, _batch_mahalanobis = times_vector, squared_distance
 _precision_to_scale_tril = _factor_of_precision
@@ -92,17 +103,7 @@ class MultivariateNormal(Distribution):
         setattr(self, name, t.expand(matrix, (*batch, -1, -1)))
         self.loc = t.expand(loc, (*batch, size))
         super().__init__(Size(batch), Size((size,)), validate_args=validate_args)
-        self._unbroadcasted_scale_tril = self._factor(name, matrix)
-
-    @staticmethod
-    def _factor(name: str, matrix: Tensor) -> Tensor:
-        from flambeau import linalg
-
-        if name == "scale_tril":
-            return matrix
-        if name == "covariance_matrix":
-            return linalg.cholesky(matrix)
-        return _factor_of_precision(matrix)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         names, kept = self.arg_constraints, ("_unbroadcasted_scale_tril",)

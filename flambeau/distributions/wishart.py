@@ -15,7 +15,7 @@ from typing import Any
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import ExponentialFamily
 from flambeau.distributions.gamma import Chi2
-from flambeau.distributions.multivariate_normal import _precision_to_scale_tril
+from flambeau.distributions.multivariate_normal import factor_of
 from flambeau.distributions.utils import lazy_property, standard_normal
 from flambeau.tensor import Size, Tensor, creation
 from flambeau.tensor import functions as t
@@ -80,18 +80,8 @@ class Wishart(ExponentialFamily):
                 stacklevel=2,
             )
         super().__init__(Size(batch), Size((size, size)), validate_args=validate_args)
-        self._unbroadcasted_scale_tril = self._factor(name, matrix)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
         self._dist_chi2 = self._squares(batch)
-
-    @staticmethod
-    def _factor(name: str, matrix: Tensor) -> Tensor:
-        from flambeau import linalg
-
-        if name == "scale_tril":
-            return matrix
-        if name == "covariance_matrix":
-            return linalg.cholesky(matrix)
-        return _precision_to_scale_tril(matrix)
 
     def _squares(self, batch: tuple[int, ...]) -> Chi2:
         """What the factor's diagonal is drawn from: a degree of freedom less in each row."""
