@@ -136,7 +136,7 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
     copy = named.get("copy", False)
     flags: list[bool] = []  # non_blocking, copy
     if named.keys() - {"dtype", "device", "copy", "non_blocking", "memory_format", "tensor"}:
-        raise refused("to", (self, *arguments), named)
+        raise refused("to", (self, *arguments), named, is_method=True)
     for argument in (*arguments, named.get("tensor")):
         if isinstance(argument, dtype) or argument.__class__ is type:
             element = argument
@@ -147,7 +147,7 @@ def to(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
         elif isinstance(argument, bool):
             flags.append(argument)
         elif argument is not None:
-            raise refused("to", (self, *arguments), named)
+            raise refused("to", (self, *arguments), named, is_method=True)
     if element is not None:
         element = asked_for(element, "to")
     copy = copy or flags[1:2] == [True]

@@ -1,7 +1,7 @@
 """What users hand in: numbers in nested sequences, arguments of calls that may fit no form.
 
 Keeps     one spelling of a type for every message.
-Touches   nothing.
+Touches   refusals.py, when a call has failed: what it needs is imported then.
 Not here  names of dtypes (base/promotion.py)."""
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ def named_type(value: Any) -> str:
     return f"{kind.__module__}.{kind.__name__}" if kind.__module__ in _PACKAGES else kind.__name__
 
 
-def refused(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
-    """torch's error for a call of a method that no form fits."""
+def refused(
+    name: str, arguments: tuple[Any, ...], named: dict[str, Any], is_method: bool = False
+) -> TypeError:
+    """torch's error for a call that no form fits."""
     from flambeau.tensor.arguments import refusals
 
-    found = refusals.refusal(name, arguments, named, True)
+    found = refusals.refusal(name, arguments, named, is_method)
     return found or TypeError(f"{name}(): invalid arguments")
 
 

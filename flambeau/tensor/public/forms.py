@@ -13,17 +13,11 @@ from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.ops.define import REGISTRY
 from flambeau.tensor import functions, number_rules
-from flambeau.tensor.arguments import refuses
-from flambeau.tensor.arguments.refusals import refusal
+from flambeau.tensor.arguments import refused, refuses
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.inplace import stored
 from flambeau.tensor.parameters import in_own_words
 from flambeau.tensor.tensor import Tensor, result_tuple
-
-
-def refused(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
-    """torch's error where no form fits."""
-    return refusal(name, arguments, named, False) or TypeError(f"{name}(): invalid arguments")
 
 
 def _extreme(name: str, pairwise: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

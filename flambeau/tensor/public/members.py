@@ -21,7 +21,7 @@ from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, modes, saved
 from flambeau.tensor import conversion, creation, functions
 from flambeau.tensor.arguments import python_data, refused
-from flambeau.tensor.arguments.refusals import refusal
+from flambeau.tensor.arguments.refusals import answered
 from flambeau.tensor.number_rules import is_number
 from flambeau.tensor.public import formats
 from flambeau.tensor.tensor import Tensor
@@ -193,13 +193,10 @@ def view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
             if isinstance(first, (tuple, list)):
                 return functions.view(self, first)  # type: ignore[no-any-return]
         if not sizes:
-            raise refused("view", (self,), named)
+            raise refused("view", (self,), named, is_method=True)
         return functions.view(self, sizes)  # type: ignore[no-any-return]
     except Exception:  # here, so that a call that succeeds is no deeper
-        told = refusal("view", (self, *shape), named, True)
-        if told is None:
-            raise
-        raise told from None
+        return answered("view", True, (self, *shape), named)  # type: ignore[no-any-return]
 
 
 view.refuses = True  # type: ignore[attr-defined]
