@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final, Self
 
+from flambeau.base.errors import helped
+
 # The device types torch 2.13 parses, in the order of its error message.
 TYPES: Final = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
@@ -83,8 +85,11 @@ def device(kind: object, index: int | None = None) -> Device:
         raise RuntimeError("Cannot access accelerator device when none is available.")
     if not isinstance(kind, str):
         raise TypeError(
-            "device() received an invalid combination of arguments - got "
-            f"({type(kind).__name__}), but expected one of:\n  expected  a device or its name"
+            helped(
+                "device() received an invalid combination of arguments - got "
+                f"({type(kind).__name__}), but expected one of:",
+                expected="a device or its name",
+            )
         )
     if index is not None and not isinstance(index, int):
         raise TypeError(

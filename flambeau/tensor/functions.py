@@ -59,12 +59,11 @@ def __getattr__(name: str) -> Any:
 def _renew() -> None:
     """Forget the closures made so far: the next use of a name makes a native callable. Whoever
     holds one of them keeps what does the same, more slowly."""
-    for name in _FOR_NOW:
-        if name in globals():
-            taken_over.EARLIER.setdefault(name, []).append(globals()[name])
-    old = [globals().pop(name) for name in _FOR_NOW if name in globals()]
+    old = {name: globals().pop(name) for name in _FOR_NOW if name in globals()}
     _FOR_NOW.clear()
-    closures = {id(made) for made in old}
+    for name, made in old.items():
+        taken_over.EARLIER.setdefault(name, []).append(made)
+    closures = {id(made) for made in old.values()}
     for name, module in list(sys.modules.items()):
         if name.startswith("flambeau") and "__getattr__" in vars(module):
             for key in [k for k, value in vars(module).items() if id(value) in closures]:

@@ -24,11 +24,10 @@ def packed(values: list[Any], element: dtype) -> bytes:
         return bytes([1 if value else 0 for value in values])
     if element.category == 1:
         try:
-            return (
-                array({1: "b", 2: "h", 4: "i", 8: "q"}[element.itemsize], values).tobytes()
-                if (element.is_signed)
-                else array("B", values).tobytes()
+            letter = (
+                {1: "b", 2: "h", 4: "i", 8: "q"}[element.itemsize] if element.is_signed else "B"
             )
+            return array(letter, values).tobytes()
         except (TypeError, OverflowError):
             return _packed_integers(values, element)
     if element.is_complex:
