@@ -121,7 +121,7 @@ def threshold_(input: Any, threshold: float, value: float) -> Any:
 def prelu(input: Any, weight: Any) -> Any:
     """x where x >= 0, else weight * x; one weight, or one for each channel (dim 1)."""
     if input.dtype is not weight.dtype:
-        given, other = (promotion.SCALAR_TYPE_NAMES[e.dtype.name] for e in (input, weight))
+        given, other = (promotion.SCALAR_TYPE_NAMES[each.dtype.name] for each in (input, weight))
         raise RuntimeError(f"prelu: Type promoting not supported. Got {given} and {other}")
     if weight.dim() not in (0, 1):
         raise RuntimeError(

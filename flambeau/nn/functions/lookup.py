@@ -124,7 +124,7 @@ def _bags(
     from flambeau.nn import names as torch
 
     bounds = list(pairwise(limits))
-    numbers = [n for n, (a, b) in enumerate(bounds) for _ in range(a, b)]
+    numbers = [n for n, own in enumerate(bounds) for _ in range(*own)]
     flat = flat[: len(numbers)]  # a last offset may leave some out
     weights = None if weights is None else weights[: len(numbers)]
     bag = torch.tensor(numbers, dtype=torch.int64)
@@ -136,8 +136,8 @@ def _bags(
     if mode == "max":
         width = weight.shape[1]
         parts = []
-        for a, b in bounds:
-            part = rows[a:b] if kept is None else rows[a:b][kept[a:b]]
+        for start, end in bounds:
+            part = rows[start:end] if kept is None else rows[start:end][kept[start:end]]
             parts.append(part.amax(0) if part.shape[0] else rows.new_zeros(width))
         return torch.stack(parts) if parts else rows.new_zeros((0, width))
     if kept is not None:

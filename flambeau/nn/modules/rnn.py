@@ -190,7 +190,7 @@ class RNNBase(Module):
             return like.new_zeros(shape)
         self.check_hidden_size(given, shape, message)
         if given.dtype is not like.dtype and not is_autocast_enabled("cpu"):
-            state, input = (promotion.SCALAR_TYPE_NAMES[e.dtype.name] for e in (given, like))
+            state, input = (promotion.SCALAR_TYPE_NAMES[each.dtype.name] for each in (given, like))
             raise RuntimeError(
                 f"mat1 and mat2 must have the same dtype, but got {state} and {input}"
             )
@@ -433,7 +433,10 @@ class RNNCellBase(Module):
                 )
         has_batch = input.dim() == 2
         batch = input if has_batch else input.unsqueeze(0)
-        self._check_sizes(batch, [e if e is None or has_batch else e.unsqueeze(0) for e in states])
+        self._check_sizes(
+            batch,
+            [each if each is None or has_batch else each.unsqueeze(0) for each in states],
+        )
         shape = (batch.shape[0], self.hidden_size)
         ready = []
         for each in states:

@@ -7,6 +7,7 @@ Not here  joins by index (gathers.py, scatters.py)."""
 from __future__ import annotations
 
 from itertools import product as every
+from math import prod
 from typing import Any, Final
 
 from flambeau.base import promotion, shapes
@@ -305,7 +306,7 @@ class Roll(Operator):
         if 0 in out.shape:
             return
         if not dims:
-            size = _count(input.shape)
+            size = prod(input.shape)
             input, out, dims = b.reshape(input, (size,)), b.reshape(out, (size,)), (0,)
         for parts in every(
             *[_rolled(input.shape[dim], by) for dim, by in zip(dims, shifts, strict=True)]
@@ -321,13 +322,6 @@ class Roll(Operator):
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4), 1), s(s.real(3, 4), (1, -2), (0, 1)), s(s.real(5), -7, 0)]
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
 
 
 def _rolled(size: int, shift: int) -> list[tuple[int, int, int]]:

@@ -6,6 +6,7 @@ Not here  losses place by place (losses.py)."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from flambeau.base import dtypes, promotion, shapes
@@ -271,7 +272,7 @@ class CrossEntropy(Operator):
             log_shares = log_softmax_of(b, logits, (dim,))
             terms = b.map(lambda k, p, x: k.mul(p, x), weighted, log_shares)
             values = b.map(lambda k, s: k.neg(s), b.reduce("sum", terms, (dim,)))
-            count = b.size_number(_n_rows(values.shape), logits.dtype)
+            count = b.size_number(prod(values.shape), logits.dtype)
             return reduced(b, values, reduction, count)
         return self.of_classes(
             b, logits, target, weight, ignore_index, reduction, label_smoothing, dim
@@ -355,13 +356,6 @@ class CrossEntropy(Operator):
         ]
 
 
-def _n_rows(shape: Any) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
-
-
 def _along(size: int, dim: int, ndim: int) -> tuple[int, ...]:
     """Shape that lays a vector along a dim."""
     return tuple(size if each == dim else 1 for each in range(ndim))
@@ -413,7 +407,7 @@ class CrossEntropyBackward(Operator):
         # the gradient, and stores nothing else.
         if target.dtype.is_floating_point:
             if reduction == "mean":
-                rows = b.size_number(_n_rows(input.shape) // input.shape[dim], logits.dtype)
+                rows = b.size_number(prod(input.shape) // input.shape[dim], logits.dtype)
                 grad = b.map(lambda k, g, n: k.div(g, n), grad, rows)
             if reduction == "none":
                 grad = b.unsqueeze(grad, dim)

@@ -6,6 +6,7 @@ Not here  torch's checks of sizes (nn/functions/normalization.py)."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from flambeau.base import shapes
@@ -24,10 +25,7 @@ from flambeau.ops.rows.normalization import (
 def groups_of(shape: Any, n_groups: int) -> tuple[int, int, int]:
     """(images, groups, elements of a group)."""
     n_images, n_channels, *rest = shape
-    n_inner = n_channels // n_groups
-    for size in rest:
-        n_inner *= size
-    return n_images, n_groups, n_inner
+    return n_images, n_groups, prod((n_channels // n_groups, *rest))
 
 
 @operator("group_norm_rows", function=False, returns=("output", "centre", "rest", "scale"))

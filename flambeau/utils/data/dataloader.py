@@ -344,7 +344,7 @@ class TensorIterator(_SingleProcessDataLoaderIter):
         return next(self._batches)
 
 
-# to the user there is one way to pass over a loader in this process
+# To the user there is one way to pass over a loader in this process
 TensorIterator.__name__ = TensorIterator.__qualname__ = _SingleProcessDataLoaderIter.__name__
 
 
