@@ -7,7 +7,7 @@ Not here  the checks themselves."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 _Value = TypeVar("_Value")
 
@@ -26,6 +26,12 @@ def helped(
         if text:
             lines.append(f"  {label:<9} {text}")
     return "\n".join(lines)
+
+
+NO_CUDA: Final = helped(
+    "Torch not compiled with CUDA enabled",
+    fix='ask first: device = "cuda" if torch.cuda.is_available() else "cpu"',
+)
 
 
 def present(value: _Value | None, what: str) -> _Value:

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from flambeau.base.errors import NO_CUDA
 from flambeau.base.errors import OutOfMemoryError as OutOfMemoryError
 from flambeau.base.missing import module_getattr
-
-_NOT_BUILT = "Torch not compiled with CUDA enabled"
 
 
 def is_available() -> bool:
@@ -69,7 +68,7 @@ def ipc_collect() -> None:
 
 
 def _not_compiled(*arguments: Any, **named: Any) -> Any:
-    raise AssertionError(_NOT_BUILT)
+    raise AssertionError(NO_CUDA)
 
 
 current_device = get_device_name = get_device_properties = get_device_capability = _not_compiled

@@ -54,7 +54,11 @@ def item(tensor: Tensor) -> Any:
     layout = tensor._layout
     if layout.n_elements != 1:
         raise RuntimeError(
-            f"a Tensor with {layout.n_elements} elements cannot be converted to Scalar"
+            helped(
+                f"a Tensor with {layout.n_elements} elements cannot be converted to Scalar",
+                given=f"shape {layout.shape}",
+                fix="reduce it first (.sum(), .mean()), or take .tolist()",
+            )
         )
     address = address_of(tensor, "item()")
     if layout.is_conj:

@@ -12,7 +12,7 @@ from typing import Any
 from flambeau.base import dtypes, promotion
 from flambeau.base.devices import CPU, DEFAULT, META, Device, device
 from flambeau.base.dtypes import dtype
-from flambeau.base.errors import helped
+from flambeau.base.errors import NO_CUDA, helped
 from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.base.shapes import in_format
 from flambeau.devices.cpu import memory
@@ -35,7 +35,7 @@ def chosen_device(given: Any) -> Device:
     if found.type == "meta":
         return META
     if found.type == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled")
+        raise AssertionError(NO_CUDA)
     raise NotImplementedError(
         helped(
             "Could not run 'aten::empty.memory_format' with arguments from the "

@@ -422,8 +422,12 @@ class Linear(Operator):
     def _check_matrices(self, input: Layout, weight: Layout, bias: Layout | None) -> None:
         if bias is not None and input.dtype is not weight.dtype:
             raise RuntimeError(
-                "mat1 and mat2 must have the same dtype, but got "
-                f"{type_name(input)} and {type_name(weight)}"
+                helped(
+                    "mat1 and mat2 must have the same dtype, but got "
+                    f"{type_name(input)} and {type_name(weight)}",
+                    given=f"input of {input.dtype}, weight of {weight.dtype}",
+                    fix=f"convert the input with .to({weight.dtype}), or the module",
+                )
             )
         if input.shape[-1] != weight.shape[1]:
             rows = prod(input.shape[:-1])

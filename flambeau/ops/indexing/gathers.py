@@ -23,9 +23,14 @@ def check_index(index: Layout, message: str) -> None:
         raise RuntimeError(helped(message, given=repr(index.dtype), fix="index.long()"))
 
 
-def out_of_self(index: int) -> Exception:
-    """torch's error of index_select and embedding."""
-    return IndexError(helped("index out of range in self", given=f"index {index}"))
+def bound_of_self(name: str, size: int) -> Bound:
+    """Indices of index_select and embedding, with torch's error."""
+
+    def out_of_self(index: int) -> Exception:
+        given, expected = f"index {index}", f"0 to {size - 1}"
+        return IndexError(helped("index out of range in self", given=given, expected=expected))
+
+    return (name, 0, size, out_of_self)
 
 
 def out_of_bounds(kind: type[Exception], dim: int, size: int) -> Any:
@@ -72,7 +77,7 @@ class IndexSelect(Operator):
 
     def bounds(self, input: Layout, dim: int, **rest: Any) -> list[Bound]:
         size = input.shape[shapes.wrap_dim(dim, input.ndim)] if input.ndim else 1
-        return [("index", 0, size, out_of_self)]
+        return [bound_of_self("index", size)]
 
     def lower(self, b: Any, input: Any, dim: int, index: Any) -> Any:
         if not input.shape:
@@ -322,7 +327,7 @@ class Embedding(Operator):
         return Inferred((out,), attributes)
 
     def bounds(self, weight: Layout, **rest: Any) -> list[Bound]:
-        return [("indices", 0, weight.shape[0], out_of_self)]
+        return [bound_of_self("indices", weight.shape[0])]
 
     def lower(
         self, b: Any, weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool

@@ -1,8 +1,8 @@
 """Losses over classes: cross_entropy and nll_loss, each one row kernel a direction.
 
 Keeps     logits are read where the targets point; log-probabilities are never stored.
-Touches   ops.define, rows.softmax, rows.losses.
-Not here  losses place by place (losses.py)."""
+Touches   ops.define, rows.class_targets, rows.softmax, rows.losses.
+Not here  what targets are refused (class_targets.py), losses place by place (losses.py)."""
 
 from __future__ import annotations
 
@@ -19,74 +19,15 @@ from flambeau.ops.define import (
     Tensor,
     check_floating,
     operator,
-    type_name,
+)
+from flambeau.ops.rows.class_targets import (
+    check_class_targets,
+    check_shares,
+    class_bounds,
+    class_dim,
 )
 from flambeau.ops.rows.losses import check_reduction, reduced
 from flambeau.ops.rows.softmax import log_softmax_of, softmax_of
-
-
-def class_dim(ndim: int) -> int:
-    """Classes are dim 1, or the only dim."""
-    return 1 if ndim > 1 else 0
-
-
-def check_class_targets(input: Layout, target: Layout, weight: Layout | None) -> tuple[int, ...]:
-    """Shape of the losses; raises torch's errors."""
-    if input.ndim == 0:
-        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
-    at = class_dim(input.ndim)
-    expected = (*input.shape[:at], *input.shape[at + 1 :])
-    n_targets = target.shape[0] if target.ndim else 0
-    if input.ndim > 1 and input.shape[0] != n_targets:
-        raise ValueError(
-            f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
-            f"({n_targets})."
-        )
-    if target.shape != expected and (input.ndim > 1 or target.shape != (1,)):
-        if input.ndim == 1:
-            raise ValueError(
-                "For 1D input, 1D target must have size 1, but got target size: "
-                f"{target.n_elements}"
-            )
-        if input.ndim == 2:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
-    if target.dtype not in (dtypes.int64, dtypes.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_name(target)}")
-    n_classes = input.shape[at]
-    if weight is not None and weight.dtype is not input.dtype:
-        raise RuntimeError(f"expected scalar type {type_name(input)} but found {type_name(weight)}")
-    if weight is not None and weight.shape != (n_classes,):
-        raise RuntimeError(
-            f"weight tensor should be defined either for all {n_classes} classes or no classes "
-            f"but got weight tensor of shape: {list(weight.shape)}"
-        )
-    return expected
-
-
-def check_shares(input: Layout, target: Layout, weight: Layout | None, ignore_index: int) -> None:
-    """Raise torch's errors for targets that are probabilities."""
-    if not target.dtype.is_floating_point:
-        raise RuntimeError(
-            "Expected floating point type for target with class probabilities, got "
-            f"{type_name(target)}"
-        )
-    if ignore_index >= 0:
-        raise RuntimeError("ignore_index is not supported for floating point target")
-    n_classes = input.shape[class_dim(input.ndim)] if input.ndim else 1
-    if weight is not None and weight.shape != (n_classes,):
-        raise RuntimeError(
-            f"cross_entropy: weight tensor should be defined either for all {n_classes} classes or "
-            f"no classes but got weight tensor of shape: {list(weight.shape)}"
-        )
-
-
-def class_bounds(input: Layout) -> list[Bound]:
-    """Targets in [0, classes); the engine is to leave ignored ones out."""
-    n_classes = input.shape[class_dim(input.ndim)]
-    return [
-        ("target", 0, n_classes, lambda target: IndexError(f"Target {target} is out of bounds."))
-    ]
 
 
 def chosen(b: Any, target: Any, ignore_index: int, n_dims: int) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.dtypes import dtype
+from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import (
     Inferred,
@@ -364,8 +365,11 @@ class LogitsBinaryCrossEntropy(WeightedLoss):
             )
         if not promotion.can_cast(inferred.outputs[0].dtype, target.dtype):
             raise RuntimeError(
-                f"result type {type_name(inferred.outputs[0])} can't be cast to the desired output "
-                f"type {type_name(target)}"
+                helped(
+                    f"result type {type_name(inferred.outputs[0])} can't be cast to the desired "
+                    f"output type {type_name(target)}",
+                    fix="target.float()",
+                )
             )
         out = inferred.outputs[0]
         out = contiguous(out.shape, target.dtype, out.device)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from flambeau.base import dtypes, view_rules
 from flambeau.base.devices import META
+from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
 from flambeau.engine import callsite, stream
 from flambeau.ops.views.parts import slice_bounds
@@ -195,7 +196,7 @@ def _tensor_item(item: Tensor) -> Any:
         item = functions.convert(item, dtypes.bool_)
         layout = item._layout
     if layout.dtype not in (dtypes.int64, dtypes.int32, dtypes.bool_):
-        raise IndexError(_WRONG_TENSOR)
+        raise IndexError(helped(_WRONG_TENSOR, given=repr(layout.dtype), fix="index.long()"))
     if layout.ndim == 0:
         return item.item()
     return item
