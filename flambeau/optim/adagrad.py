@@ -52,9 +52,10 @@ class Adagrad(Optimizer):
         return state
 
     def _start_new(self, state: Any, parameter: Any, group: dict[str, Any]) -> None:
-        state["sum"] = fills.full_like(
-            parameter, group["initial_accumulator_value"], requires_grad=False
-        )
+        # The sum of a complex parameter is one of either part, and both start alike.
+        start = group["initial_accumulator_value"]
+        number = complex(start, start) if parameter.is_complex() else start
+        state["sum"] = fills.full_like(parameter, number, requires_grad=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -198,6 +198,7 @@ COMPLEX_CASES = [
     ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}),
     ("Adam", {"lr": 0.1, "amsgrad": True}), ("AdamW", {"lr": 0.1}),
     ("RMSprop", {"lr": 0.1, "momentum": 0.5, "centered": True}), ("Adagrad", {"lr": 0.1}),
+    ("Adagrad", {"lr": 0.1, "initial_accumulator_value": 0.5}),
     ("Adadelta", {}), ("Adamax", {"lr": 0.1}), ("NAdam", {"lr": 0.1}), ("RAdam", {"lr": 0.1}),
     ("ASGD", {"lr": 0.1}), ("Rprop", {}), ("LBFGS", {"lr": 0.1, "max_iter": 3}),
 ]  # fmt: skip
