@@ -31,9 +31,23 @@ def whole_numbers(function: str, argument: str, position: int, value: object) ->
         raise TypeError(f"{must}, not {type(value).__name__}")
     for place, each in enumerate(value):
         if not hasattr(each, "__index__"):
-            kind = type(each).__name__
-            raise TypeError(f"{must}, but found element of type {kind} at pos {place}")
+            raise not_an_int(function, argument, position, place, type(each).__name__)
     return [each.__index__() for each in value]
+
+
+def not_an_int(function: str, argument: str, position: int, place: int, kind: str) -> TypeError:
+    """torch's error for something else among ints: it looks at the first of them before it unpacks
+    the others. position 0: the argument came by name."""
+    start = f"{function}(): argument '{argument}'"
+    if place:
+        return TypeError(
+            f"{start} failed to unpack the object at pos {place + 1} with error "
+            f'"type must be tuple of ints,but got {kind}"'
+        )
+    where = f" (position {position})" if position else ""
+    return TypeError(
+        f"{start}{where} must be tuple of ints, but found element of type {kind} at pos 0"
+    )
 
 
 def wrap_dim(dim: int, ndim: int) -> int:

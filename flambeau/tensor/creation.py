@@ -14,14 +14,14 @@ from flambeau.base.devices import CPU, DEFAULT, META, Device, device
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import NO_CUDA, helped
 from flambeau.base.layout import Layout, contiguous, layout
-from flambeau.base.shapes import in_format
+from flambeau.base.shapes import in_format, not_an_int
 from flambeau.devices.cpu import memory
 from flambeau.engine import run, stream
 from flambeau.engine.external import OutsideBlock
 from flambeau.engine.storage import Storage, new_storage
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members
-from flambeau.tensor.arguments import python_data
+from flambeau.tensor.arguments import named_type, python_data
 from flambeau.tensor.arguments.python_data import is_array, packed
 from flambeau.tensor.binding import check_size
 from flambeau.tensor.tensor import Tensor, new_tensor
@@ -228,7 +228,7 @@ def sizes_of(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
     made = []
     for position, each in enumerate(size):
         if not hasattr(each, "__index__") or isinstance(each, bool):
-            raise TypeError(f"{name}(): argument 'size' {_not_a_size(position, each)}")
+            raise not_an_int(name, "size", 1, position, named_type(each))
         number = each.__index__()
         if number < 0:
             if name == "zeros":
@@ -238,17 +238,6 @@ def sizes_of(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
             )
         made.append(number)
     return tuple(made)
-
-
-def _not_a_size(position: int, given: Any) -> str:
-    """torch's words: it looks at the first size before it unpacks the others."""
-    kind = type(given).__name__
-    if position == 0:
-        return f"(position 1) must be tuple of ints, but found element of type {kind} at pos 0"
-    return (
-        f"failed to unpack the object at pos {position + 1} with "
-        f'error "type must be tuple of ints,but got {kind}"'
-    )
 
 
 def fresh_layout(shape: tuple[int, ...], element: dtype | None, where: Any) -> Layout:

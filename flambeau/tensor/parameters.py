@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from flambeau.base.dtypes import PYTHON_TYPES
 from flambeau.base.errors import helped
+from flambeau.base.shapes import not_an_int
 from flambeau.ops.define import OPERAND_KINDS, Elementwise, Operator
 from flambeau.ops.define import View as ViewOperator
 from flambeau.tensor.arguments import named_type
@@ -199,17 +200,8 @@ def _check_ints(binding: Any, position: int, values: Any, by_name: bool) -> None
     for place, each in enumerate(values):
         if hasattr(each, "__index__") and not isinstance(each, bool):
             continue
-        name, kind = binding.parameters[position].name, named_type(each)
-        if place:
-            raise TypeError(
-                f"{binding.name}(): argument '{name}' failed to unpack the object at pos "
-                f'{place + 1} with error "type must be tuple of ints,but got {kind}"'
-            )
-        where = "" if by_name else f" (position {position + 1})"
-        raise TypeError(
-            f"{binding.name}(): argument '{name}'{where} must be tuple of ints, but found element "
-            f"of type {kind} at pos 0"
-        )
+        name, at = binding.parameters[position].name, 0 if by_name else position + 1
+        raise not_an_int(binding.name, name, at, place, named_type(each))
 
 
 def wrong_attribute(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
+from flambeau.nn.functional import max_pool2d, pad
 
 
 @pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 2**70])
@@ -98,6 +99,9 @@ def test_operators_leave_alone_what_they_do_not_know(name, other):
         (lambda a: torch.topk(a, 2.0), "topk(): argument 'k' (position 2) must be int, not float"),
         (lambda a: torch.argmax(a, dim=[0]), "argmax(): argument 'dim' must be int, not list"),
         (lambda a: torch.flip(a, 1.0), "argument 'dims' (position 2) must be tuple of ints, not f"),
+        (lambda a: a.split((1, 1.0)), "'split_sizes' failed to unpack the object at pos 2 with"),
+        (lambda a: pad(a, (1, 2.5)), "pad(): argument 'pad' failed to unpack the object at pos 2"),
+        (lambda a: max_pool2d(a, (2, 2.5)), "'kernel_size' failed to unpack the object at pos 2"),
     ],
 )
 def test_arguments_of_other_types(call, text):

@@ -41,13 +41,8 @@ class Splitting(View):
 
 def check_sections(sections: Any) -> None:
     """Refuse what is neither a size nor sizes."""
-    start = "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, "
-    if isinstance(sections, tuple):
-        if sections and not isinstance(sections[0], int):
-            kind = type(sections[0]).__name__
-            raise TypeError(f"{start}but found element of type {kind} at pos 0")
-    elif not isinstance(sections, int):
-        raise TypeError(f"{start}not {type(sections).__name__}")
+    if not isinstance(sections, int):
+        shapes.whole_numbers("split_with_sizes", "split_sizes", 2, sections)
 
 
 @operator("split")

@@ -13,6 +13,7 @@ from typing import Any, Final
 from flambeau.base.devices import Device
 from flambeau.base.dtypes import PYTHON_TYPES, dtype
 from flambeau.base.errors import helped
+from flambeau.base.shapes import not_an_int
 from flambeau.tensor.arguments import named_type, taken_over
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
 from flambeau.tensor.parameters import NUMPY_NAMES
@@ -205,11 +206,7 @@ def _unpacked(
         if parameter.kind.startswith("ints") and isinstance(given, (tuple, list)):
             for at, each in enumerate(given):
                 if not _is_int(each):
-                    return TypeError(
-                        f"{name}(): argument '{parameter.name}' failed to unpack the object at pos "
-                        f'{at + 1} with error "type must be tuple of ints,but got '
-                        f'{named_type(each)}"'
-                    )
+                    return not_an_int(name, parameter.name, 0, at, named_type(each))
     return None
 
 
