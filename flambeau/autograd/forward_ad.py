@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from flambeau.autograd.functional import along
+from flambeau.autograd.functional import along, ones_like
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.gradients.entry import grad
 from flambeau.gradients.members import requires_grad, set_requires_grad
@@ -129,7 +129,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
             return UnpackedDualTensor(tensor.detach() if dual.is_leaf else tensor, dual.tangent)
     with enable_grad():
         found = grad(
-            tensor, [dual.place for dual in duals], _ones(tensor), retain_graph=True,
+            tensor, [dual.place for dual in duals], ones_like(tensor), retain_graph=True,
             allow_unused=True,
         )  # fmt: skip
         reached = [each for each, value in zip(duals, found, strict=True) if value is not None]
@@ -141,11 +141,6 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
         only = {id(place) for place in places}
         return UnpackedDualTensor(_without(tensor, only), _without(tangent, only))
     return UnpackedDualTensor(tensor, tangent)
-
-
-def _ones(tensor: Any) -> Any:
-    layout = tensor._layout
-    return RUNTIME.functions.ones(layout.shape, dtype=layout.dtype, device=layout.device)
 
 
 def _without(value: Any, places: set[int]) -> Any:

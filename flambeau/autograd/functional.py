@@ -299,7 +299,7 @@ def hessian(
     def gradient(*places: Any) -> Any:
         value = _scalar(func(*places), "hessian")
         _check_outputs((value,), places, strict)
-        ones = (_ones_like(value),)
+        ones = (ones_like(value),)
         rows = _grad((value,), places, ones, True, _INDEPENDENT if strict else None)
         _check_rows(rows, strict)
         return rows
@@ -309,9 +309,27 @@ def hessian(
     return blocks if is_tuple else blocks[0][0]
 
 
-def _ones_like(value: Any) -> Any:
+def ones_like(value: Any) -> Any:
+    """Ones in the shape of a tensor."""
     layout = value._layout
     return RUNTIME.functions.ones(layout.shape, dtype=layout.dtype, device=layout.device)
+
+
+def _times_hessian(
+    name: str, product: Callable[..., Tensors], func: Callable[..., Any], inputs: Any, v: Any,
+    create_graph: bool, strict: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """(func(*inputs), the product of v and the rows' derivative)."""
+    with enable_grad():
+        is_tuple, values = _tuple_of(inputs, "inputs", name)
+        vectors = _vector(v, values, name, "inputs")
+        places = _inputs(values, create_graph)
+        value = _scalar(func(*places), name)
+        _check_outputs((value,), places, strict)
+        rows = _grad((value,), places, (ones_like(value),), True)
+        _check_rows(rows, strict)
+        found = product(rows, places, vectors, create_graph)
+    return _finished(value, create_graph), _same(_finished(found, create_graph), is_tuple)
 
 
 def vhp(
@@ -319,16 +337,7 @@ def vhp(
     strict: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
     """(func(*inputs), v^T H) of a scalar function."""
-    with enable_grad():
-        is_tuple, values = _tuple_of(inputs, "inputs", "vhp")
-        vectors = _vector(v, values, "vhp", "inputs")
-        places = _inputs(values, create_graph)
-        value = _scalar(func(*places), "vhp")
-        _check_outputs((value,), places, strict)
-        rows = _grad((value,), places, (_ones_like(value),), True)
-        _check_rows(rows, strict)
-        found = _grad(rows, places, vectors, create_graph)
-    return _finished(value, create_graph), _same(_finished(found, create_graph), is_tuple)
+    return _times_hessian("vhp", _grad, func, inputs, v, create_graph, strict)
 
 
 def hvp(
@@ -342,16 +351,7 @@ def hvp(
     >>> torch.autograd.functional.hvp(lambda x: (x**3).sum(), x, 2 * x)
     (tensor(1.), tensor([12.]))
     """
-    with enable_grad():
-        is_tuple, values = _tuple_of(inputs, "inputs", "hvp")
-        vectors = _vector(v, values, "hvp", "inputs")
-        places = _inputs(values, create_graph)
-        value = _scalar(func(*places), "hvp")
-        _check_outputs((value,), places, strict)
-        rows = _grad((value,), places, (_ones_like(value),), True)
-        _check_rows(rows, strict)
-        found = along(rows, places, vectors, create_graph)
-    return _finished(value, create_graph), _same(_finished(found, create_graph), is_tuple)
+    return _times_hessian("hvp", along, func, inputs, v, create_graph, strict)
 
 
 # By these names libraries that compute Jacobians of their own take the parts.
