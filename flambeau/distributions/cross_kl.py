@@ -95,12 +95,31 @@ def _family(p: Any) -> type:
     return next(kind for kind in type(p).__mro__ if kind in _LOG or kind in _LAPLACE)
 
 
+def _unit_beyond(p: Any, q: Any) -> Tensor:
+    return (q.low > 0) | (q.high < 1)
+
+
+def _beyond_unit(p: Any, q: Any) -> Tensor:
+    return (p.low < 0) | (p.high > 1)
+
+
+def _below_zero(p: Any, q: Any) -> Tensor:
+    return p.low < 0
+
+
+def _below_scale(p: Any, q: Any) -> Tensor:
+    return p.low < q.scale
+
+
+def _without_mean(p: Any, q: Any) -> Tensor:
+    return p.alpha <= 1
+
+
+def _without_variance(p: Any, q: Any) -> Tensor:
+    return p.alpha <= 2
+
+
 Outside = Callable[[Any, Any], Tensor]
-_UNIT_OUTSIDE: Final[Outside] = lambda p, q: (q.low > 0) | (q.high < 1)  # noqa: E731
-_OUTSIDE_UNIT: Final[Outside] = lambda p, q: (p.low < 0) | (p.high > 1)  # noqa: E731
-_NEGATIVE: Final[Outside] = lambda p, q: p.low < 0  # noqa: E731
-_NO_MEAN: Final[Outside] = lambda p, q: p.alpha <= 1  # noqa: E731
-_NO_VARIANCE: Final[Outside] = lambda p, q: p.alpha <= 2  # noqa: E731
 
 # (p, q) -> (expected log density of q under p, where the divergence is infinite).
 _PAIRS: Final[dict[tuple[type, type], tuple[Outside, Outside | None]]] = {
@@ -108,10 +127,10 @@ _PAIRS: Final[dict[tuple[type, type], tuple[Outside, Outside | None]]] = {
     (Beta, Exponential): (_in_exponential, None),
     (Beta, Gamma): (_in_gamma, None),
     (Beta, Normal): (_in_normal, None),
-    (Beta, Uniform): (_in_uniform, _UNIT_OUTSIDE),
+    (Beta, Uniform): (_in_uniform, _unit_beyond),
     (ContinuousBernoulli, Exponential): (_in_exponential, None),
     (ContinuousBernoulli, Normal): (_in_normal, None),
-    (ContinuousBernoulli, Uniform): (_in_uniform, _UNIT_OUTSIDE),
+    (ContinuousBernoulli, Uniform): (_in_uniform, _unit_beyond),
     (Exponential, Gamma): (_in_gamma, None),
     (Exponential, Gumbel): (_in_gumbel, None),
     (Exponential, Normal): (_in_normal, None),
@@ -121,16 +140,16 @@ _PAIRS: Final[dict[tuple[type, type], tuple[Outside, Outside | None]]] = {
     (Gumbel, Normal): (_in_normal, None),
     (Laplace, Normal): (_in_normal, None),
     (Normal, Gumbel): (_in_gumbel, None),
-    (Pareto, Exponential): (_in_exponential, _NO_MEAN),
-    (Pareto, Gamma): (_in_gamma, _NO_MEAN),
-    (Pareto, Normal): (_in_normal, _NO_VARIANCE),
-    (Uniform, Beta): (_in_beta, _OUTSIDE_UNIT),
-    (Uniform, ContinuousBernoulli): (_in_continuous_bernoulli, _OUTSIDE_UNIT),
-    (Uniform, Exponential): (_in_exponential, _NEGATIVE),
-    (Uniform, Gamma): (_in_gamma, _NEGATIVE),
+    (Pareto, Exponential): (_in_exponential, _without_mean),
+    (Pareto, Gamma): (_in_gamma, _without_mean),
+    (Pareto, Normal): (_in_normal, _without_variance),
+    (Uniform, Beta): (_in_beta, _beyond_unit),
+    (Uniform, ContinuousBernoulli): (_in_continuous_bernoulli, _beyond_unit),
+    (Uniform, Exponential): (_in_exponential, _below_zero),
+    (Uniform, Gamma): (_in_gamma, _below_zero),
     (Uniform, Gumbel): (_in_gumbel, None),
     (Uniform, Normal): (_in_normal, None),
-    (Uniform, Pareto): (_in_pareto, lambda p, q: p.low < q.scale),
+    (Uniform, Pareto): (_in_pareto, _below_scale),
 }
 _UNIT: Final = (Beta, ContinuousBernoulli)
 # p -> the families that are zero where p is not.

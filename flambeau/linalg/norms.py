@@ -138,13 +138,15 @@ def norm_of_tensor(
         dims = tuple(range(input.dim())) if dims is None else dims
         found: Tensor = matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
         return found
+    if isinstance(dim, bool):
+        raise present(_misfit(input, p, dims, keepdim, dtype, out), "a bool is no dim")
     try:
-        if dim is not True and dim is not False:
-            return forms.norm(input, p, dims, keepdim, out, dtype)
+        return forms.norm(input, p, dims, keepdim, out, dtype)
     except Exception:
-        if _misfit(input, p, dims, keepdim, dtype, out) is None:
+        told = _misfit(input, p, dims, keepdim, dtype, out)
+        if told is None:
             raise
-    raise present(_misfit(input, p, dims, keepdim, dtype, out), "a bool is no dim") from None
+        raise told from None
 
 
 def _misfit(input: Any, p: Any, dims: Any, keepdim: Any, dtype: Any, out: Any) -> TypeError | None:
