@@ -25,7 +25,8 @@ class Layout:
                   with smaller steps
     span          number of elements from the first to one behind the last that a view touches
     low           offset of its lowest element (negative with negative strides)
-    is_conj       the memory holds the conjugates of the numbers that the view shows
+    is_conj       the memory holds the conjugates of the numbers that the view shows; of real ones,
+                  imaginary parts of such, the negated ones
     """
 
     __slots__ = (

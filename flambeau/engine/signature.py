@@ -156,8 +156,10 @@ class Signature:
 
 
 def _conjugated(builder: Lowering, value: Value) -> Value:
-    """Complex conjugates; of real numbers themselves."""
-    return builder.map(lambda k, x: k.conj(x), value) if value.dtype.is_complex else value
+    """Complex conjugates; of real numbers, which are imaginary parts of such, the negated ones."""
+    if value.dtype.is_complex:
+        return builder.map(lambda k, x: k.conj(x), value)
+    return builder.map(lambda k, x: k.neg(x), value)
 
 
 # A place that no memory has.

@@ -62,7 +62,8 @@ def item(tensor: Tensor) -> Any:
         )
     address = address_of(tensor, "item()")
     if layout.is_conj:
-        return read_one(address, layout.dtype).conjugate()
+        found = read_one(address, layout.dtype)
+        return found.conjugate() if layout.dtype.is_complex else -found
     return read_one(address, layout.dtype)
 
 
@@ -163,9 +164,10 @@ def check_numpy(tensor: Tensor) -> None:
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
     if tensor._layout.is_conj:
+        bit, name = ("conjugate", "conj") if tensor.is_conj() else ("negative", "neg")
         raise RuntimeError(
-            "Can't call numpy() on Tensor that has conjugate bit set. Use "
-            "tensor.resolve_conj().numpy() instead."
+            f"Can't call numpy() on Tensor that has {bit} bit set. Use "
+            f"tensor.resolve_{name}().numpy() instead."
         )
     element = tensor._layout.dtype
     if element is dtypes.bfloat16 or element in dtypes.EIGHT_BITS:
@@ -175,7 +177,7 @@ def check_numpy(tensor: Tensor) -> None:
 def numpy(tensor: Tensor, *, force: bool = False) -> Any:
     """A NumPy array over the same memory: writes on either side are seen on the other."""
     if force:
-        tensor = tensor.detach().resolve_conj()
+        tensor = tensor.detach().resolve_conj().resolve_neg()
     check_numpy(tensor)
     import numpy as np
 

@@ -420,8 +420,9 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "cuda": lambda self, *a, **n: to(self, "cuda"),
     "get_device": lambda self: -1,
     "is_pinned": lambda self, device=None: False,
-    "is_conj": lambda self: self._layout.is_conj,
-    "is_neg": lambda self: False, "is_shared": lambda self: False,
+    "is_conj": lambda self: self._layout.is_conj and self._layout.dtype.is_complex,
+    "is_neg": lambda self: self._layout.is_conj and not self._layout.dtype.is_complex,
+    "is_shared": lambda self: False,
     "is_coalesced": lambda self: False,
 }  # fmt: skip
 PROPERTIES: dict[str, property] = {

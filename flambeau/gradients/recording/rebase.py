@@ -61,7 +61,7 @@ class Region:
         if self.layout.itemsize != base._layout.itemsize:
             base = _as_parts(base) if base._layout.dtype.is_complex else _as_pairs(base)
         seen = base.as_strided(self.layout.shape, self.layout.strides, self.offset)
-        return seen.conj() if self.layout.is_conj else seen
+        return RUNTIME.functions.conj(seen) if self.layout.is_conj else seen
 
     @property
     def overlaps(self) -> bool:

@@ -23,13 +23,13 @@ def _part(given: Layout, offset: int) -> Seen:
 
 @operator("conj", function=False)
 class Conj(View):
-    """The conjugates, seen in the same memory."""
+    """The conjugates, seen in the same memory; of imaginary parts, those of the conjugates."""
 
     def view(self, input: Layout) -> Seen:
         return input.conjugated(), 0
 
     def vjp(self, t: Any, grad: Any) -> Any:
-        return t.conj_physical(grad)
+        return t.conj_physical(grad) if grad.is_complex() else -grad
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.complex(3, 4)), s(s.complex(3, 4).t())]
@@ -53,7 +53,7 @@ class Real(View):
 class Imaginary(View):
     """The imaginary parts."""
 
-    def view(self, input: Layout) -> Seen | None:
+    def view(self, input: Layout) -> Seen:
         if not input.dtype.is_complex:
             raise RuntimeError(
                 helped(
@@ -61,8 +61,8 @@ class Imaginary(View):
                     fix="torch.zeros_like(x): a real number has an imaginary part of 0",
                 )
             )
-        # Memory of conjugates has the negated imaginary parts: those of a copy are seen.
-        return None if input.is_conj else _part(input, 1)
+        seen, offset = _part(input, 1)
+        return seen.conjugated() if input.is_conj else seen, offset
 
     def vjp(self, t: Any, grad: Any) -> Any:
         return grad * 1j
@@ -98,7 +98,7 @@ class ViewAsReal(View):
 class ViewAsComplex(View):
     """Pairs along a last dim of 2 as complex numbers."""
 
-    def view(self, input: Layout) -> Seen:
+    def view(self, input: Layout) -> Seen | None:
         if not input.dtype.is_floating_point or input.dtype.itemsize < 4:
             raise RuntimeError(
                 "view_as_complex is only supported for half, float and double tensors, but got a "
@@ -114,6 +114,8 @@ class ViewAsComplex(View):
             raise RuntimeError(
                 "Tensor must have a stride divisible by 2 for all but last dimension"
             )
+        if input.is_conj:  # no memory holds both parts negated: those of a copy are seen
+            return None
         strides = tuple([stride // 2 for stride in input.strides[:-1]])
         element = input.dtype.to_complex()
         return layout(input.shape[:-1], strides, element, input.device), 0

@@ -23,12 +23,13 @@ def conj(input: Tensor) -> Tensor:
 
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor with its numbers in memory as they are seen: a copy where it shows conjugates."""
-    return input.clone() if input._layout.is_conj else input
+    return input.clone() if input.is_conj() else input
 
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor with its numbers in memory as they are seen."""
-    return input
+    """The tensor with its numbers in memory as they are seen: a copy where it shows negated ones,
+    as the imaginary parts of conjugates do."""
+    return input.clone() if input.is_neg() else input
 
 
 def positive(input: Tensor) -> Tensor:

@@ -48,7 +48,15 @@ def test_writes_through_parts_have_gradients():
         y.mul_(2j)
         return x * x * y
 
-    for function in (through_real, through_pairs, through_conjugates):
+    def through_parts_of_conjugates(z):
+        x = z * 1
+        y = x.conj().imag
+        y.mul_(x.real)
+        return x * x * y + x.conj().imag
+
+    for function in (
+        through_real, through_pairs, through_conjugates, through_parts_of_conjugates,
+    ):  # fmt: skip
         assert torch.autograd.gradcheck(function, (z,))
 
 
@@ -72,6 +80,26 @@ def test_conj_is_a_view():
     assert torch.equal(y.resolve_conj(), y)
 
 
+def test_imaginary_parts_of_conjugates_are_views():
+    z = numbers()
+    parts = z.conj().imag
+    assert all(each.is_neg() for each in (parts, parts.t(), parts.detach(), parts[0]))
+    assert not any(each.is_neg() for each in (z.imag, z.conj(), parts.clone(), parts + 0))
+    assert not parts.is_conj()
+    assert parts.data_ptr() == z.data_ptr() + 4
+    parts.add_(1)
+    parts[0, 1] = 7
+    z.conj()[1:].imag = 3.0
+    assert z.tolist() == [[1 + 1j, 3 - 7j], [-3j, 2 - 3j]]
+    assert parts.tolist() == [[-1, 7], [3, 3]]
+    assert parts[0, 1].item() == 7
+    assert parts.resolve_neg().numpy().tolist() == parts.numpy(force=True).tolist()
+    assert torch.cat([parts, parts @ parts.t()]).sort()[0].tolist() == [
+        [-1, 7], [3, 3], [18, 50], [18, 18],
+    ]  # fmt: skip
+    assert repr(parts) == "tensor([[-1.,  7.],\n        [ 3.,  3.]])"
+
+
 def test_conj_of_what_is_pending_fuses():
     z = torch.randn(100, dtype=torch.complex64)
     with torch.debug.fuse_new(True), torch.debug.counts() as seen:
@@ -88,6 +116,12 @@ def test_refusals():
         torch.view_as_real(z.conj())
     with pytest.raises(RuntimeError, match="conjugate bit set"):
         z.conj().numpy()
+    with pytest.raises(RuntimeError, match="that has negative bit set"):
+        z.conj().imag.numpy()
+    with pytest.raises(RuntimeError, match="not supported for conjugate view tensors when conv"):
+        z.conj().view(torch.float32)
+    with pytest.raises(RuntimeError, match="not supported for tensors with negative bit set when"):
+        z.conj().imag.view(torch.int32)
     with pytest.raises(RuntimeError, match="imag is not implemented for tensors with non-complex"):
         torch.ones(2).imag  # noqa: B018
     with pytest.raises(RuntimeError, match="last dimension of size 2"):

@@ -58,7 +58,7 @@ def item(function: Function) -> Function:
         if isinstance(arguments[0], Tensor):
             layout = arguments[0]._layout
             kind = KINDS.get(layout.dtype.name)
-            if kind is not None and layout.device is CPU:
+            if kind is not None and layout.device is CPU and not layout.is_conj:
                 layout.memo[ITEM] = kind
         return found
 

@@ -172,6 +172,11 @@ def reinterpreted(self: Tensor, element: dtype) -> Tensor:
     given = self._layout
     if element is given.dtype:
         return self
+    if given.is_conj:
+        kind = "conjugate view tensors" if self.is_conj() else "tensors with negative bit set"
+        raise RuntimeError(
+            f"torch.Tensor.view is not supported for {kind} when converting to a different dtype."
+        )
     if dtypes.bool_ in (element, given.dtype) and element.itemsize != given.itemsize:
         raise RuntimeError("self.size(-1) must be divisible by the sizes of the two dtypes")
     shape, strides, offset = list(given.shape), list(given.strides), self._offset
