@@ -176,6 +176,17 @@ def test_parameters_fit_together(name):
         assert set(names) <= set(parameters)
 
 
+def test_what_torch_has_is_recorded():
+    """Samples of public names without an answer would be compared with nothing."""
+    names = json.loads((RECORDED.parent / "torch_names.json").read_text(encoding="utf-8"))["names"]
+    public = {*names["torch"], *names["torch.nn.functional"]}
+    public |= {f"special_{name}" for name in names["torch.special"]}
+    missing = [
+        key for key, operator, _ in cases() if operator.name in public and key not in ANSWERS
+    ]
+    assert not missing, "run tests/recorded/record_operators.py"
+
+
 def test_every_operator_has_samples_or_is_named_here():
     """A new operator comes with argument lists to try it with."""
     tested_elsewhere = {"alias", "detach"}

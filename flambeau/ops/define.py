@@ -134,7 +134,6 @@ class Operator:
     # vjp multiplies the cotangent by derivatives of a function that is real on real numbers: of
     # complex ones whoever calls it hands in the conjugates (gradients.recording.plan).
     holomorphic: ClassVar[bool] = False
-    max_ulp: ClassVar[dict[str, float]] = {}
     differentiable: ClassVar[bool] = True
 
     def infer(self, *operands: Any, **attributes: Any) -> Layout | tuple[Layout, ...] | Inferred:
@@ -189,6 +188,8 @@ class Elementwise(Operator):
     complex_kernel: ClassVar[str] = ""
     # Name of torch's kernel, for operators that torch has for floating dtypes only.
     floating_kernel: ClassVar[str] = ""
+    # Whether torch has the operator for float32 and float64 alone.
+    refuses_halves: ClassVar[bool] = False
     # Operands that the formula takes as they are where they have one element; all others are
     # rounded to the promoted dtype first, numbers too, which tells where that is short.
     taken_exactly: ClassVar[tuple[str, ...]] = ()
@@ -216,14 +217,20 @@ class Elementwise(Operator):
         """Refuse dtypes, with torch's errors; `common` is the dtype computed in."""
         if self.floating_kernel and not common.is_floating_point:
             raise not_implemented(self.floating_kernel, common)
+        if self.refuses_halves and common in (dtypes.float16, dtypes.bfloat16):
+            raise not_implemented(self.kernel_name(), common)
+
+    def kernel_name(self) -> str:
+        """What torch calls its kernel in messages about dtypes."""
+        default = f"{self.name.removeprefix('special_')}_cpu"
+        return self.complex_kernel or self.floating_kernel or default
 
     def check_complex(self, common: dtype) -> None:
         """Refuse complex numbers where there is no formula for them."""
         if self.complex_error is not None:
             raise self.complex_error[0](self.complex_error[1])
         if not self.takes_complex:
-            kernel = self.complex_kernel or self.floating_kernel or f"{self.name}_cpu"
-            raise not_implemented(kernel, common)
+            raise not_implemented(self.kernel_name(), common)
 
     def infer(self, *operands: Any, **named: Any) -> Inferred:
         """Broadcast shape, promoted dtype; shared by all elementwise operators."""

@@ -137,6 +137,7 @@ REFERENCES = {
     "layer_norm_rows": layer_norm,
     "group_norm_rows": group_norm,
     "attention": attention,
+    "trigamma": lambda x: torch.polygamma(1, x),
     "threshold_backward": lambda g, x, t: torch.where(x <= t, 0, g),
     "slice_backward": aten.slice_backward,
     "select_backward": aten.select_backward,
@@ -159,7 +160,9 @@ def reference(name):
     """torch's function, or None where the operator is internal."""
     if name.endswith("_of") or name in ("detach",):
         return None
-    return REFERENCES.get(name) or getattr(torch, name, None) or getattr(F, name, None)
+    rooms = (torch, F, torch.special)
+    found = [getattr(room, name.removeprefix("special_"), None) for room in rooms]
+    return REFERENCES.get(name) or next(filter(None, found), None)
 
 
 def as_reals(tensor):

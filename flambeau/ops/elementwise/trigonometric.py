@@ -330,6 +330,7 @@ class Trigamma(Elementwise):
              by reflection for negative x."""
 
     promote = INT_TO_FLOAT
+    complex_kernel = "trigamma"
     domain = {"input": (0.5, 4.0)}
     differentiable = False
 

@@ -53,6 +53,7 @@ class ScaledComplementaryError(Elementwise):
     """exp(input^2) erfc(input), which does not vanish for large input."""
 
     promote = INT_TO_FLOAT
+    refuses_halves = True
 
     def formula(self, k: Any, input: Tensor) -> Any:
         return erfcx(k, input)
@@ -82,6 +83,7 @@ class NormalDistribution(Elementwise):
     """Area under the standard normal curve up to input."""
 
     promote = INT_TO_FLOAT
+    complex_kernel = "erf_vml_cpu"
 
     def formula(self, k: Any, input: Tensor) -> Any:
         return k.mul(k.erfc(k.mul(input, -_ROOT_HALF)), 0.5)
@@ -95,6 +97,7 @@ class LogNormalDistribution(Elementwise):
     """log of ndtr, exact far below 0."""
 
     promote = INT_TO_FLOAT
+    refuses_halves = True
 
     def formula(self, k: Any, input: Tensor) -> Any:
         scaled = k.mul(input, _ROOT_HALF)
@@ -112,6 +115,7 @@ class NormalQuantile(Elementwise):
     """Where the standard normal curve has the area input below."""
 
     promote = INT_TO_FLOAT
+    refuses_halves = True
     domain = {"input": (0.02, 0.98)}
 
     def formula(self, k: Any, input: Tensor) -> Any:

@@ -24,6 +24,7 @@ class Zeta(Elementwise):
     """Sum of (other + n) ** -input over all n from 0; NaN for input < 1."""
 
     promote = INT_TO_FLOAT
+    refuses_halves = True
     domain = {"input": (1.5, 4.0), "other": (0.5, 3.0)}
 
     def formula(self, k: Any, input: Operand, other: Operand) -> Any:

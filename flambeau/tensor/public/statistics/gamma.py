@@ -29,8 +29,9 @@ def polygamma(n: Any, input: Any, *, out: Any = None) -> Tensor:
     else:
         if not input.is_floating_point():
             input = input.float()
-        sign = 1.0 if n % 2 else -1.0
-        found = sign * math.factorial(n) * t.special_zeta(float(n + 1), input)
+        factor = math.factorial(n) * (1.0 if n % 2 else -1.0)
+        wide = input.to(input.dtype.compute)  # zeta itself refuses halves
+        found = factor * t.special_zeta(float(n + 1), wide).to(input.dtype)
     return stored(found, out)  # type: ignore[no-any-return]
 
 
