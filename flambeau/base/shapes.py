@@ -18,6 +18,8 @@ from flambeau.base.promotion import Operand
 
 Shape = tuple[int, ...]
 _MEMO_LIMIT: Final = 256
+# Dims that memory formats with channels last are for.
+RANKS: Final = {"channels_last": 4, "channels_last_3d": 5}
 
 
 def whole_numbers(function: str, argument: str, position: int, value: object) -> list[int]:
@@ -167,7 +169,7 @@ def _elementwise_strides(tensors: Sequence[Layout], shape: Shape) -> Shape:
         if all(each.shape == shape for each in tensors):
             return contiguous_strides(shape)
     elif all(each.shape == shape for each in tensors):
-        if all(_is_channels_last(each) for each in tensors):
+        if all(is_channels_last(each) for each in tensors):
             return packed_strides(shape, (0, 2, 3, 1))
         first = tensors[0].strides
         if all(each.is_dense and each.strides == first for each in tensors):
@@ -178,12 +180,12 @@ def _elementwise_strides(tensors: Sequence[Layout], shape: Shape) -> Shape:
     return packed_strides(shape, order, keep_zero=True)
 
 
-def _is_channels_last(one: Layout) -> bool:
-    """Whether the dims of a 4-d layout lie in the order N, H, W, C, as torch counts it."""
-    if one.ndim != 4:
+def is_channels_last(one: Layout, rank: int = 4) -> bool:
+    """Whether the dims lie in the order N, H, W, C (or N, D, H, W, C), as torch counts it."""
+    if one.ndim != rank:
         return False
     expected = 1
-    for dim in (1, 3, 2, 0):
+    for dim in (1, *range(rank - 1, 1, -1), 0):
         if one.shape[dim] != 1:
             if one.strides[dim] != expected:
                 return False
@@ -245,7 +247,7 @@ def format_order(memory_format: object, ndim: int) -> tuple[int, ...] | None:
     (0, 2, 3, 1)
     """
     name = str(memory_format).rpartition(".")[2]
-    rank = {"channels_last": 4, "channels_last_3d": 5}.get(name)
+    rank = RANKS.get(name)
     if rank is None:
         return None
     if ndim != rank:

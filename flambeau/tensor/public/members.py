@@ -11,11 +11,10 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.base import dtypes
+from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
-from flambeau.base.shapes import in_format
 from flambeau.engine import stream
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, modes, saved
@@ -402,20 +401,10 @@ def synchronize(self: Tensor) -> None:
 
 # Memory formats: the order of dims that elements lie in --------------------------------------
 
-_RANKS = {formats.channels_last: 4, formats.channels_last_3d: 5}
-
 
 def is_channels_last(tensor: Tensor, wanted: Any) -> bool:
     """Whether the channels' dim is the innermost in memory."""
-    shape, strides = tensor._layout.shape, tensor._layout.strides
-    if len(shape) != _RANKS[wanted]:
-        return False
-    expected = 1
-    for dim in (1, *reversed(range(2, len(shape))), 0):
-        if shape[dim] != 1 and strides[dim] != expected:
-            return False
-        expected *= shape[dim]
-    return True
+    return shapes.is_channels_last(tensor._layout, shapes.RANKS[wanted.name])
 
 
 def arranged(tensor: Tensor, wanted: Any, asking: str = "") -> Tensor:
@@ -426,10 +415,11 @@ def arranged(tensor: Tensor, wanted: Any, asking: str = "") -> Tensor:
             raise RuntimeError(f"preserve memory format is unsupported by the {asking} operator")
         return tensor
     if wanted is formats.contiguous_format:
-        is_last = any(is_channels_last(tensor, each) for each in _RANKS)
+        layout = tensor._layout
+        is_last = any(shapes.is_channels_last(layout, rank) for rank in shapes.RANKS.values())
         is_left_alone = tensor._layout.is_contiguous or (asking == "to" and not is_last)
         return tensor if is_left_alone else functions.contiguous_copy(tensor)
-    in_format(tensor._layout, wanted)  # refused where the dims are too few or too many
+    shapes.in_format(tensor._layout, wanted)  # refused where the dims are too few or too many
     if is_channels_last(tensor, wanted):
         return tensor
     return functions.clone(tensor, memory_format=wanted)  # type: ignore[no-any-return]
