@@ -55,14 +55,16 @@ def unary(binding: Binding, is_method: bool = False) -> Callable[..., Any]:
     def function(input: Any = ABSENT, *rest: Any, **named: Any) -> Any:
         if rest or named:
             return binding(*(() if input is ABSENT else (input,)), *rest, **named)
+        signature: Signature | None
         try:
             signature = signatures[input._layout]
         except (KeyError, AttributeError):
-            found = _plain(binding, (input,))
-            if found is None or found.number_format:
+            signature = None  # errors are raised below, so that no KeyError is shown before them
+        if signature is None:
+            signature = _plain(binding, (input,))
+            if signature is None or signature.number_format:
                 return binding(input)
-            signature = found
-            remember(signatures, input._layout, found)
+            remember(signatures, input._layout, signature)
         local = LOCAL.stream
         segment = local.segment
         records = segment.records
@@ -186,6 +188,8 @@ def _two_operands(
                 key = (input._layout, other._layout)
             signature: Any = signatures[key]
         except (KeyError, AttributeError):
+            signature = None  # as above
+        if signature is None:
             signature = surprise(input, other, key)
             if type(signature) is not Signature:
                 return signature

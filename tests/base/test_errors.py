@@ -13,6 +13,10 @@ LOGITS = torch.zeros(3, 4)
     [
         (lambda: LOGITS[torch.tensor([0.0])], IndexError,
          "tensors used as indices must be long", "fix       index.long()"),
+        (lambda: LOGITS @ LOGITS, RuntimeError,
+         "mat1 and mat2 shapes cannot be multiplied (3x4 and 3x4)", "fix       transpose"),
+        (lambda: LOGITS.long().mean(), RuntimeError,
+         "mean(): could not infer output dtype.", "x.float() first"),
         (lambda: LOGITS.item(), RuntimeError,
          "a Tensor with 12 elements cannot be converted to Scalar", "given     shape (3, 4)"),
         (lambda: torch.zeros(1, device="cuda"), AssertionError,
@@ -48,3 +52,4 @@ def test_a_mistake_says_what_to_change(mistake, kind, sentence, says):
     first, _, help_ = str(caught.value).partition("\n")
     assert first.startswith(sentence)
     assert says in help_
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
