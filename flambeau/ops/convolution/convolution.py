@@ -378,17 +378,16 @@ def _check_channels(
 
 
 def _check_dtypes(input: Layout, weight: Layout, bias: Layout | None) -> None:
-    if bias is not None and input.dtype is not bias.dtype:
-        raise RuntimeError(
-            f"Input type ({_input_type(input)}) and bias type ({_input_type(bias)}) should be the "
-            "same"
-        )
-    if input.dtype is not weight.dtype:
-        if bias is not None:
-            raise RuntimeError(
-                f"Input type ({_input_type(input)}) and weight type ({_input_type(weight)}) "
+    fix = f"convert the input with .to({weight.dtype}), or the module"
+    for name, other in (("bias", bias), ("weight", weight)):
+        if bias is not None and other is not None and input.dtype is not other.dtype:
+            message = (
+                f"Input type ({_input_type(input)}) and {name} type ({_input_type(other)}) "
                 "should be the same"
             )
-        raise RuntimeError(f"expected scalar type {type_name(input)} but found {type_name(weight)}")
+            raise RuntimeError(helped(message, fix=fix))
+    if input.dtype is not weight.dtype:
+        message = f"expected scalar type {type_name(input)} but found {type_name(weight)}"
+        raise RuntimeError(helped(message, fix=fix))
     if input.dtype is dtypes.bool_:
         raise not_implemented("slow_conv2d_cpu", input.dtype)
