@@ -20,6 +20,20 @@ def restrided(input: Layout, shape: Shape, strides: Shape) -> Layout:
     return layout(shape, strides, input.dtype, input.device, input.is_conj)
 
 
+def recounted(offset: int, given: Layout, seen: Layout) -> int:
+    """An offset in elements of one layout as one in elements of another, pairs of them or parts."""
+    found, rest = divmod(offset * given.itemsize, seen.itemsize)
+    if rest:
+        raise RuntimeError(
+            helped(
+                "Tensor must have a storage_offset divisible by 2",
+                given=f"a view of real numbers from number {offset} of their memory on",
+                fix="view_as_complex(x.clone())",
+            )
+        )
+    return found
+
+
 def view_strides(input: Layout, shape: Shape) -> Shape | None:
     """Strides under which `shape` shows the same elements in the same order, or None."""
     if input.n_elements == 0:

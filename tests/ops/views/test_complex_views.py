@@ -116,6 +116,8 @@ def test_refusals():
         torch.view_as_real(z.conj())
     with pytest.raises(RuntimeError, match="conjugate bit set"):
         z.conj().numpy()
+    with pytest.raises(RuntimeError, match="must have a storage_offset divisible by 2"):
+        torch.view_as_complex(torch.arange(9.0)[1:].reshape(4, 2))
     with pytest.raises(RuntimeError, match="that has negative bit set"):
         z.conj().imag.numpy()
     with pytest.raises(RuntimeError, match="not supported for conjugate view tensors when conv"):
