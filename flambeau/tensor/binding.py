@@ -15,7 +15,6 @@ from flambeau.base.devices import META
 from flambeau.base.dtypes import EIGHT_BITS
 from flambeau.base.layout import Layout
 from flambeau.base.promotion import INT_TO_FLOAT, SCALARS
-from flambeau.base.view_rules import recounted
 from flambeau.engine import callsite, stream
 from flambeau.engine.signature import Signature, number_formats
 from flambeau.engine.storage import new_storage
@@ -439,6 +438,8 @@ class Binding:
         if isinstance(found[0], Layout):
             layout, offset = found
             if layout.itemsize != source._layout.itemsize:  # offsets count elements
+                from flambeau.base.view_rules import recounted  # few programs need it
+
                 offset += recounted(source._offset, source._layout, layout) - source._offset
             result: Any = view_of(source, layout, offset)
         else:
