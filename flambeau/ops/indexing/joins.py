@@ -52,9 +52,9 @@ class Cat(Operator):
                         fix="torch.stack takes tensors without dims",
                     )
                 )
-        kept = [each for each in tensors if not _is_skipped(each)] or [tensors[0]]
-        first = kept[0]
-        at = shapes.wrap_dim(dim, first.ndim)
+        kept = [each for each in tensors if not _is_skipped(each)]
+        first = kept[0] if kept else tensors[0]
+        at = shapes.wrap_dim(dim, first.ndim) if kept else 0  # no dim of what is skipped is wrong
         for position, each in enumerate(tensors):
             if not _is_skipped(each):
                 _check_part(first, each, at, position)

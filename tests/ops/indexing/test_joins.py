@@ -2,6 +2,7 @@
 
 import pytest
 
+import flambeau as torch
 from flambeau.base import dtypes
 from flambeau.base.layout import contiguous
 from flambeau.ops import REGISTRY
@@ -36,6 +37,16 @@ def test_wrong_arguments(name, arguments, kind, sentence):
     with pytest.raises(kind) as caught:
         REGISTRY[name].infer(*arguments)
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -2, 7])
+def test_cat_of_empty_vectors_alone_takes_any_dim(dim):
+    start = torch.empty(0, requires_grad=True)
+    joined = torch.cat([start, torch.empty(0, dtype=torch.float64)], dim)
+    assert joined.shape == (0,)
+    assert joined.dtype is torch.float64
+    joined.sum().backward()
+    assert start.grad.shape == (0,)
 
 
 def test_cat_promotes_and_skips_empty_vectors():
