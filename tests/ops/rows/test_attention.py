@@ -181,3 +181,18 @@ def test_errors() -> None:
         attention(q, q, q, torch.ones(3, 3, dtype=torch.int64))
     with pytest.raises(RuntimeError, match="same dtype"):
         attention(q, q.double(), q)
+
+
+@pytest.mark.parametrize(("n_queries", "n_keys"), [(12, 45), (55, 144), (48, 50)])
+def test_what_hidden_keys_get_of_nan_is_the_same_with_vectors_of_any_width(n_queries, n_keys):
+    def gradients(bits):
+        with torch.debug.vector_bits(bits):
+            query = torch.ones(1, 1, n_queries, 8)
+            query[..., -1, 3] = float("nan")
+            tensors = [query, torch.ones(1, 1, n_keys, 8), torch.ones(1, 1, n_keys, 8)]
+            for each in tensors:
+                each.requires_grad_()
+            attention(*tensors, is_causal=True).sum().backward()
+            return [each.grad.isnan().tolist() for each in tensors]
+
+    assert gradients(256) == gradients(512 if has_avx512() else None)

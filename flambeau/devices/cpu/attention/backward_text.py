@@ -86,7 +86,9 @@ class BackwardText(BlocksText):
         self.copy_scaled((grad, "grad_row"), (results, "result_row"), n_rows, one, depth)
         packed = (self.place("values"), "value_column")
         self.times_packed((results, "result_row"), depth, packed, slopes, m, n)
-        n_sums = self.rounded(n, self.kind.rows)
+        # To the end of a block, whatever a tile's rows: hidden keys get 0 times what may be NaN.
+        all_keys = self.rounded(words["keys"], self.kind.rows)
+        n_sums = w.smaller(self.rounded(n, BLOCK), all_keys)
         with w.loop("0", n_rows) as row:
             query = w.add(first, row.index)
             self._row(at, w.add(result, row.index), query, row.index, n_sums)
