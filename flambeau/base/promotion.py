@@ -63,13 +63,9 @@ C_TYPE_NAMES: Final = {
     "float8_e4m3fn": "c10::Float8_e4m3fn", "float8_e5m2": "c10::Float8_e5m2",
     "float8_e4m3fnuz": "c10::Float8_e4m3fnuz", "float8_e5m2fnuz": "c10::Float8_e5m2fnuz",
 }  # fmt: skip
-# C++'s names of dtypes where numbers do not fit into them.
-HELD_NAMES: Final = {
-    "bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int",
-    "int64": "int64_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
-    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-    "float8_e4m3fn": "c10::Float8_e4m3fn", "float8_e5m2": "c10::Float8_e5m2",
-    "float8_e4m3fnuz": "c10::Float8_e4m3fnuz", "float8_e5m2fnuz": "c10::Float8_e5m2fnuz",
+# The same where numbers do not fit into them.
+HELD_NAMES: Final = C_TYPE_NAMES | {
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int64": "int64_t",
 }  # fmt: skip
 
 _default: dtype = dtypes.float32

@@ -12,20 +12,9 @@ from flambeau.base.dtypes import dtype
 from flambeau.codegen import nest_text
 from flambeau.codegen.loops import Access, Nest, Phase, Reduce, Store
 from flambeau.codegen.vocabulary import BUILDER as k
-from flambeau.codegen.vocabulary import Expression, expression
 from tests.codegen.nest_reference import Binding, Buffer, Problem, check
+from tests.codegen.nest_text.phases_support import AWAY, F32, SQUARES, SUM, X, reduced
 
-F32 = dtypes.float32
-X = expression("load", (), F32, 0)
-
-
-def reduced(number: int) -> Expression:
-    return expression("reduced", (), F32, number)
-
-
-AWAY = k.sub(X, reduced(0))
-SUM = Phase((Reduce(0, "sum", X),))
-SQUARES = Phase((Reduce(1, "sum", k.mul(AWAY, AWAY)),))
 RESULT = Phase((Store(1, k.mul(AWAY, reduced(1))),))
 EXPONENTIALS = Phase((Reduce(1, "sum", k.exp(AWAY)),))
 
