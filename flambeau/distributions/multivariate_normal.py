@@ -66,7 +66,27 @@ _batch_mv, _batch_mahalanobis = times_vector, squared_distance
 _precision_to_scale_tril = _factor_of_precision
 
 
-class MultivariateNormal(Distribution):
+class ByFactor(Distribution):
+    """Distributions computed from the lower Cholesky factor of a positive definite matrix."""
+
+    _unbroadcasted_scale_tril: Tensor
+
+    def _widened(self, matrix: Tensor) -> Tensor:
+        return t.expand(matrix, (*self._batch_shape, *matrix.shape[-2:]))
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The matrix's lower Cholesky factor."""
+        return self._widened(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The matrix."""
+        factor = self._unbroadcasted_scale_tril
+        return self._widened(t.matmul(factor, factor.mT))
+
+
+class MultivariateNormal(ByFactor):
     """Normal variables of a mean and a covariance, a precision matrix or a lower factor."""
 
     arg_constraints = {
@@ -108,21 +128,6 @@ class MultivariateNormal(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         names, kept = self.arg_constraints, ("_unbroadcasted_scale_tril",)
         return self._expanded(MultivariateNormal, batch_shape, _instance, *names, kept=kept)
-
-    def _widened(self, matrix: Tensor) -> Tensor:
-        wide = (*self._batch_shape, *self._event_shape, *self._event_shape)
-        return t.expand(matrix, wide)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The covariance's lower Cholesky factor."""
-        return self._widened(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance."""
-        factor = self._unbroadcasted_scale_tril
-        return self._widened(t.matmul(factor, factor.mT))
 
     @lazy_property
     def precision_matrix(self) -> Tensor:

@@ -15,7 +15,7 @@ from typing import Any
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import ExponentialFamily
 from flambeau.distributions.gamma import Chi2
-from flambeau.distributions.multivariate_normal import factor_of
+from flambeau.distributions.multivariate_normal import ByFactor, factor_of
 from flambeau.distributions.utils import lazy_property, standard_normal
 from flambeau.tensor import Size, Tensor, creation
 from flambeau.tensor import functions as t
@@ -28,7 +28,7 @@ __all__ = ["Wishart"]
 _TRIES = 10
 
 
-class Wishart(ExponentialFamily):
+class Wishart(ByFactor, ExponentialFamily):
     """Sums of squares of `df` normal vectors of a covariance, a precision or a lower factor."""
 
     support = constraints.positive_definite
@@ -96,20 +96,6 @@ class Wishart(ExponentialFamily):
         )
         made._dist_chi2 = made._squares(tuple(made._batch_shape))
         return made
-
-    def _widened(self, matrix: Tensor) -> Tensor:
-        return t.expand(matrix, (*self._batch_shape, *self._event_shape))
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The scale's lower Cholesky factor."""
-        return self._widened(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The scale."""
-        factor = self._unbroadcasted_scale_tril
-        return self._widened(t.matmul(factor, factor.mT))
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
