@@ -1,7 +1,6 @@
 """Draws into memory from the other distributions.
 
-Keeps     as fills.py. Arithmetic is in double where torch's is; float64 results agree with torch's
-          within 2 ulp, smaller dtypes bit for bit.
+Keeps     as fills.py. Arithmetic is in double where torch's is; results are torch's, bit for bit.
 Touches   kernels.py, fills.py.
 Not here  checks that need the values of an input tensor: torch's sentences are quoted below.
 

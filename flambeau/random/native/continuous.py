@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from flambeau.random.native.convert import in_runs, itemsize_of
 from flambeau.random.native.fill import Fill
-from flambeau.random.native.mathematics import log, log1p, log1p_of_negative, tangent
+from flambeau.random.native.mathematics import log, log1p, tangent
 from flambeau.random.native.writer import Value
 
 
@@ -31,7 +31,7 @@ def exponential(fill: Fill) -> None:
     f = fill.f
     (scale,) = (each.splat(4) for each in fill.parameters("double"))
     # + 0.0 turns the -0.0 of u = 0 into torch's 0.0.
-    _transform(fill, lambda u: log1p_of_negative(f, u) * scale + 0.0)
+    _transform(fill, lambda u: log1p(f, -u, is_exact=True) * scale + 0.0)
 
 
 def geometric(fill: Fill) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from flambeau.random.native import layout
 from flambeau.random.native.convert import in_runs, store_float
 from flambeau.random.native.fill import Fill
-from flambeau.random.native.mathematics import exp, log, log1p_of_negative, polar
+from flambeau.random.native.mathematics import exp, log, log1p, polar
 from flambeau.random.native.twister import (
     Body,
     add_unit_many,
@@ -54,7 +54,7 @@ def add_normals(module: Module) -> None:
         high = f.load("<4 x double>", units, (i << 4) + 32)
         angle = f.shuffle(low, high, [0, 2, 4, 6]) * (2.0 * math.pi)
         chance = f.shuffle(low, high, [1, 3, 5, 7])
-        radius = f.sqrt(log1p_of_negative(f, chance) * -2.0)
+        radius = f.sqrt(log1p(f, -chance, is_exact=True) * -2.0)
         cosine, sine = polar(f, radius, angle)
         both = f.shuffle(cosine, sine, [0, 4, 1, 5, 2, 6, 3, 7])
         f.store(both, place, i << 4)
@@ -73,7 +73,7 @@ def add_one_normal(module: Module) -> None:
     with f.when(kept.equal(0)):
         angle = f.call("unit_double", state) * (2.0 * math.pi)
         chance = f.call("unit_double", state)
-        cosine, sine = polar(f, f.sqrt(log1p_of_negative(f, chance) * -2.0), angle)
+        cosine, sine = polar(f, f.sqrt(log1p(f, -chance, is_exact=True) * -2.0), angle)
         result.set(cosine)
         _keep(f, state, sine, 1)
     f.give(result.now)

@@ -303,18 +303,42 @@ def dirichlet(fill: Fill) -> None:
     with f.count(fill.count / length) as r:
         first = r * length * itemsize
         f.call("load_doubles", f.at(source, first), row, length, dtype)
-        total = f.variable("double", 0.0)
         with f.count(length) as i:
             shape = f.load("double", row, i << 3)
             value = f.call("gamma_one", fill.state, shape, never)
             value = (value < _TINY64).choose(_TINY64, value)
             f.store(value, row, i << 3)
-            total.set(total.now + value)
+        total = _row_sum(f, row, length)
         with f.count(length) as i:
-            value = f.call("round_to_kind", f.load("double", row, i << 3) / total.now, is_float32)
+            value = f.call("round_to_kind", f.load("double", row, i << 3) / total, is_float32)
             value = (value < tiny).choose(tiny, value)
             f.store((value > top).choose(top, value), row, i << 3)
         f.call("store_doubles", row, f.at(fill.target, first), length, dtype)
+
+
+def _row_sum(f: Function, row: Value, length: Value) -> Value:
+    """Sum of a row in torch's order: four vectors of four, the rest, then the lanes."""
+    lanes = "<4 x double>"
+    sums = f.buffer(4 * 32)
+    for offset in range(0, 128, 32):
+        f.store(f.constant(lanes, 0.0), sums, offset)
+    in_vectors, in_fours = length & ~3, length & ~15
+    with f.count(in_fours, 16) as i:
+        for offset in range(0, 128, 32):
+            added = f.load(lanes, sums, offset) + f.load(lanes, row, (i << 3) + offset)
+            f.store(added, sums, offset)
+    with f.count(in_vectors - in_fours, 4) as i:
+        f.store(f.load(lanes, sums) + f.load(lanes, row, (in_fours + i) << 3), sums)
+    together = f.load(lanes, sums)
+    for offset in range(32, 128, 32):
+        together = together + f.load(lanes, sums, offset)
+    f.store(together, sums)
+    total = f.variable("double", 0.0)
+    with f.count(length - in_vectors) as i:
+        total.set(total.now + f.load("double", row, (in_vectors + i) << 3))
+    for lane in range(4):
+        total.set(total.now + f.load("double", sums, 8 * lane))
+    return total.now
 
 
 def multinomial(fill: Fill) -> None:

@@ -294,6 +294,22 @@ class Function:
         """Smaller of two signed integers."""
         return self.intrinsic("smin", a, b)
 
+    def entry(self, table: str, index: Value) -> Value:
+        """Entries of a table of doubles at an index, or at one an lane."""
+        n_lanes = lanes_of(index.type)
+        kind = f"<{n_lanes} x ptr>" if n_lanes else "ptr"
+        offset = index << 3
+        place = self.value(kind, f"getelementptr i8, ptr @{table}, {index.type} {offset.text}")
+        if not n_lanes:
+            return self.load("double", place)
+        vector = f"<{n_lanes} x double>"
+        result = Value(self, vector, "poison")
+        for lane in range(n_lanes):
+            one = self.value("ptr", f"extractelement {kind} {place.text}, i32 {lane}")
+            text = f"{vector} {result.text}, double {self.load('double', one).text}, i32 {lane}"
+            result = self.value(vector, f"insertelement {text}")
+        return result
+
     def copy_bytes(self, target: Value, source: Value, n_bytes: Value) -> None:
         with self.count(n_bytes) as i:
             self.store(self.load("i8", source, i), target, i)

@@ -1,0 +1,159 @@
+"""Tables of the fills' log, power, exp, sine, cosine and tangent.
+
+Keeps     what follows from where a table is cut is computed when a kernel's text is written; what
+          is stored is where the C library cuts whose bits torch's draws carry.
+Touches   nothing.
+Not here  the functions (mathematics.py).
+Source    Cuts of log and power: Arm's optimized routines (2018, MIT licence); of tangent: IBM's
+          accurate mathematical library (1996), both as glibc has them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+from functools import cache
+from typing import Final
+
+N_PARTS: Final = 128  # of an octave: log, power and exp
+
+# 2^53 / c, where c is near the middle of a part: chosen so that log(c) is almost on 2^-43's grid.
+_LOG_INVERSES: Final = (
+    13064266294869310, 12990664725353022, 12917887538129728, 12845921807571194, 12774753551739298,
+    12704368950122868, 12634755212543046, 12565902642527666, 12497793618692488, 12430420649687080,
+    12363770513635480, 12297828900690078, 12232589078634940, 12168037045253360, 12104163346132238,
+    12040956346816422, 11978405105827622, 11916500647316230, 11855233800305598, 11794592469466542,
+    11734570592129152, 11675153497933712, 11616338330012436, 11558110416668776, 11500463039076886,
+    11443389101912232, 11386879730059444, 11330924774683126, 11275516245829986, 11220648142568734,
+    11166310454434258, 11112495588672086, 11059198648104304, 11006410351419396, 10954123147539512,
+    10902330276474308, 10851025235454080, 10800200427738696, 10749851822332562, 10699967978828576,
+    10650545935872130, 10601577084834722, 10553058135112276, 10504978705168214, 10457338056632928,
+    10410127482897386, 10363340383221630, 10316971126025082, 10271016292061302, 10225468193276268,
+    10180323091972708, 10135574063479094, 10091217100115990, 10047245535595218, 10003658019110136,
+    9960445395226066, 9917603880908140, 9875130397024634, 9833019659483500, 9791264502866868,
+    9749864066760634, 9708813441934488, 9668104059745204, 9627737502870114, 9587705776728414,
+    9548004870379366, 9508631222763420, 9469581581699650, 9430850429333556, 9392436472999330,
+    9354332222793330, 9316537272225726, 9279046502076918, 9241855202631218, 9204962296459864,
+    9168361923696928, 9132052039424850, 9096028421776722, 9060286389872272, 9024826004562730,
+    8972152173165082, 8902869170383476, 8834647609940270, 8767463792487885, 8701294563890151,
+    8636116106981803, 8571907047492763, 8508645944498613, 8446311042947670, 8384883818216344,
+    8324342597062915, 8264669856488654, 8205847114997405, 8147854655433933, 8090677437495554,
+    8034296505239661, 7978695203313668, 7923859046768524, 7869771369211711, 7816417254282945,
+    7763780662872616, 7711849028992556, 7660608489621643, 7610042653945930, 7560141120663422,
+    7510889311780258, 7462274819381415, 7414285794374539, 7366910721870631, 7320136429335249,
+    7273952935885851, 7228348451762576, 7183311102791215, 7138832355183477, 7094902075115576,
+    7051508166644454, 7008641701894045, 6966293606170748, 6924453023761166, 6883113148028923,
+    6842263757101576, 6801896360984149, 6762003321586272, 6722574681678633, 6683602483721645,
+    6645080649049538, 6606999497672279, 6569353735967500,
+)  # fmt: skip
+# 512 / c for power: few bits, so that the remainder is exact.
+_POWER_INVERSES: Final = (
+    724, 720, 716, 712, 708, 704, 700, 696, 692, 688, 684, 684, 680, 676, 672, 668, 664, 660, 660,
+    656, 652, 648, 644, 640, 640, 636, 632, 628, 628, 624, 620, 616, 616, 612, 608, 608, 604, 600,
+    600, 596, 592, 588, 588, 584, 584, 580, 576, 576, 572, 568, 568, 564, 564, 560, 556, 556, 552,
+    552, 548, 544, 544, 540, 540, 536, 536, 532, 532, 528, 528, 524, 520, 520, 516, 516, 512, 512,
+    508, 504, 500, 496, 492, 488, 484, 482, 478, 474, 470, 468, 464, 460, 458, 454, 452, 448, 446,
+    442, 440, 436, 434, 430, 428, 426, 422, 420, 416, 414, 412, 410, 406, 404, 402, 400, 396, 394,
+    392, 390, 388, 386, 382, 380, 378, 376, 374, 372, 370, 368, 366, 364,
+)  # fmt: skip
+# 2^56 (x - (16 + i) / 256): at x tangent and cotangent are both almost doubles.
+_TANGENT_OFFSETS: Final = (
+    508665184, 454717456, 621142864, -52673966, -469793633, -305571569, 15631351, -351933887,
+    -603646473, -477833301, -461167801, 658850019, -21025125, 592613445, -663574487, -13485180,
+    433005354, -595471824, 427893754, 456289602, -625057008, 199283874, -59087044, -619636002,
+    93587994, -458867016, 653169444, -608463270, -399338688, -261511358, -81654316, 516502686,
+    -569542736, 70829672, -417722708, 547223874, 310572640, -700954664, -164743130, 359958908,
+    578442364, -381943396, 200024918, 686594518, 695850220, -84726918, 428255340, 61060198,
+    405819080, 237064776, 347957324, 183004116, -577172732, 215485376, -67868596, -597632652,
+    -67078144, -116823640, 377161580, 3621380, -260623188, -620539264, 449158732, 483802764,
+    -252943556, 3623584, -288302004, -331026480, -540926172, 573366352, -548051560, 586977856,
+    669652220, 493190952, 207232872, -685555832, -529020732, -372973192, 153776300, 195922656,
+    355027780, -454557044, -277723388, -616015976, 199021500, 331080400, 276503976, 537999644,
+    132156780, -298730464, -319451260, -674139872, 337825072, 705807408, -632576160, 168019252,
+    4491076, -69629272, 638672992, -334344452, -179677060, -125016432, -382233000, -104175196,
+    660185096, -326870692, 687610408, 112640384, -42978300, -453673168, -399030724, -185959320,
+    -249540608, -90455200, -149418568, 57783800, -351972840, 465246016, -119322360, -130504104,
+    401009952, 242256384, 646421160, 131621968, 326665624, -397686848, -324788136, -556731128,
+    -456873576, 157051184, 665236856, -435953968, 560771528, 502353152, -716638064, -196983672,
+    -197613224, -32687864, -75162736, 565658032, -436948472, -38357424, 614104928, 531528696,
+    692082376, 620223272, 28206512, 430127288, 402729896, 719297544, 644908824, 191039240,
+    -55347120, 62338904, 512322008, -415247256, 428712784, -526113680, -605643608, 7234048,
+    394172384, -171948976, 127815728, -185198688, 513919792, -709641192, -441254840, -491762360,
+    -495485904, 40682904, -525696088, 616960024, -118312528, 288793296, 310717776, 605536624,
+    271057392, -540237688, 306650392, 170789560, 288460232, 586924352, -30132616, -332257744,
+    -227292744, 564734200,
+)  # fmt: skip
+N_SINES: Final = 110  # sine and cosine of k / 128 up to here
+
+
+def _on_grid(value: Decimal) -> float:
+    """Nearest multiple of 2^-43: its sum with a multiple of a rounded log(2) is exact."""
+    return float(round(value * 2**43)) * 2.0**-43
+
+
+@cache
+def logarithms() -> tuple[list[float], list[float]]:
+    """1 / c and log(c) of each part."""
+    with localcontext(prec=40):
+        inverses = [each * 2.0**-53 for each in _LOG_INVERSES]
+        return inverses, [_on_grid(-Decimal(each).ln()) for each in inverses]
+
+
+@cache
+def power_logarithms() -> tuple[list[float], list[float], list[float]]:
+    """1 / c, log(c) and what log(c) lost, of each part."""
+    with localcontext(prec=40):
+        inverses = [each / 512 for each in _POWER_INVERSES]
+        exact = [-Decimal(each).ln() for each in inverses]
+        highs = [_on_grid(each) for each in exact]
+        return inverses, highs, [float(e - Decimal(h)) for e, h in zip(exact, highs, strict=True)]
+
+
+@cache
+def powers_of_two() -> tuple[list[float], list[float]]:
+    """2^(i / 128) with i / 128 taken off its exponent, as bits; and what it lost, relative."""
+    with localcontext(prec=40):
+        exact = [(Decimal(2).ln() * i / N_PARTS).exp() for i in range(N_PARTS)]
+        near = [float(each) for each in exact]
+        lost = [float(e / Decimal(n) - 1) for e, n in zip(exact, near, strict=True)]
+    bits = [struct.unpack("<q", struct.pack("<d", each))[0] for each in near]
+    shifted = [struct.pack("<q", each - (i << 45)) for i, each in enumerate(bits)]
+    return [struct.unpack("<d", each)[0] for each in shifted], lost
+
+
+def _series(x: Decimal, first: int) -> Decimal:
+    """Sine (first = 1) or cosine (first = 0) of a small number."""
+    term = x if first else Decimal(1)
+    total, n = Decimal(0), first
+    while abs(term) > Decimal("1e-40"):
+        total += term
+        term = -term * x * x / ((n + 1) * (n + 2))
+        n += 2
+    return total
+
+
+def _halves(exact: list[Decimal]) -> Iterator[list[float]]:
+    high = [float(each) for each in exact]
+    yield high
+    yield [float(e - Decimal(h)) for e, h in zip(exact, high, strict=True)]
+
+
+@cache
+def sines_and_cosines() -> tuple[list[float], ...]:
+    """Sine of k / 128, what it lost, cosine, what it lost."""
+    with localcontext(prec=40):
+        angles = [Decimal(k) / 128 for k in range(N_SINES)]
+        return tuple(
+            values
+            for first in (1, 0)
+            for values in _halves([_series(angle, first) for angle in angles])
+        )
+
+
+@cache
+def tangents() -> tuple[list[float], list[float], list[float]]:
+    """Angles, their tangents and cotangents."""
+    with localcontext(prec=40):
+        angles = [(16 + i) / 256 + d * 2.0**-56 for i, d in enumerate(_TANGENT_OFFSETS)]
+        pairs = [(_series(Decimal(x), 1), _series(Decimal(x), 0)) for x in angles]
+        return angles, [float(s / c) for s, c in pairs], [float(c / s) for s, c in pairs]
