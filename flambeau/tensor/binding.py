@@ -23,26 +23,23 @@ from flambeau.gradients import modes
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.define import REGISTRY, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
-from flambeau.tensor.number_rules import (
-    FILLS,
-    check_numbers,
-    is_number,
-    plain_number,
-    wide_integer,
-)
-from flambeau.tensor.parameters import (
+from flambeau.tensor.arguments.parameters import (
     ABSENT,
     TYPES,
     Parameter,
     hashable,
     in_own_words,
     in_todays_order,
-    of_numbers,
     parameters_of,
     role_of,
     typed,
-    wrong_call,
-    wrong_type,
+)
+from flambeau.tensor.number_rules import (
+    FILLS,
+    check_numbers,
+    is_number,
+    plain_number,
+    wide_integer,
 )
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 
@@ -70,6 +67,13 @@ def remember(table: dict[Any, Signature], key: Any, signature: Signature) -> Non
         _remembered[0] = 0
     table[key] = signature
     _remembered[0] += 1
+
+
+def _operands() -> Any:
+    """What says why arguments are refused; few programs need it."""
+    from flambeau.tensor.arguments import operands
+
+    return operands
 
 
 class Call:
@@ -130,29 +134,21 @@ class Binding:
             arguments, named = in_todays_order(self.name, arguments, named, self.n_positional)
         count = len(arguments)
         if count > self.n_positional:
-            plural = "s" if self.n_positional != 1 else ""
-            takes = f"takes {self.n_positional} positional argument{plural} but {count} were given"
-            raise wrong_call(self, arguments, named, f"{self.name}() {takes}")
+            raise _operands().too_many(self, arguments, named)
         values = list(arguments)
         rest = in_own_words(named, self.positions) if named else named
         for parameter in self.parameters[count:]:
             default = parameter.default
             values.append(rest.pop(parameter.name, default) if rest else default)
         if rest:
-            raise wrong_call(self, arguments, named, self._unknown(next(iter(rest))))
+            raise _operands().unknown(self, arguments, named, next(iter(rest)))
         for parameter, value in zip(self.parameters, values, strict=True):
             if value is ABSENT:
-                words = f'missing 1 required positional arguments: "{parameter.name}"'
-                raise wrong_call(self, arguments, named, f"{self.name}() {words}")
+                raise _operands().missing(self, arguments, named, parameter.name)
         for place, kind in self._types.items():
             if values[place].__class__ is not kind:
                 values[place] = typed(self, place, values[place], place >= count)
         return values
-
-    def _unknown(self, name: str) -> str:
-        if name in self.positions:
-            return f"{self.name}() got multiple values for argument '{name}'"
-        return f"{self.name}() got an unexpected keyword argument '{name}'"
 
     def taken_apart(self, values: list[Any]) -> Call:
         """Operands, run-time numbers and signature key of arranged values."""
@@ -171,7 +167,7 @@ class Binding:
                     tensors.append(value)
                     key.append(value._layout)
             elif kind == "Tensors":
-                sequence = values[position] = self._sequence(parameter, position, value)
+                sequence = values[position] = self._sequence(position, value)
                 tensors.extend(sequence)
                 key.append(tuple([each._layout for each in sequence]))
             elif value is None and kind.startswith("Optional"):
@@ -180,7 +176,7 @@ class Binding:
                 value = values[position] = self._plain_number(parameter, position, values)
                 self._number(parameter, value, key, numbers)
         if not tensors and self.has_operands:
-            return self.taken_apart(of_numbers(self, values))
+            return self.taken_apart(_operands().of_numbers(self, values))
         return Call(tuple(key), tensors, numbers, values)
 
     def _number(self, parameter: Parameter, value: Any, key: list[Any], numbers: list[Any]) -> None:
@@ -194,7 +190,7 @@ class Binding:
         value = values[position]
         kind = type(value)
         if parameter.kind in ("Tensor", "OptionalTensor"):
-            raise wrong_type(self, position, values)
+            raise _operands().wrong_operand(self, position, values)
         if kind is int:
             if value in _INTEGERS:
                 return value
@@ -205,21 +201,15 @@ class Binding:
             return value
         if is_number(value):
             return plain_number(value)
-        raise wrong_type(self, position, values)
+        raise _operands().wrong_operand(self, position, values)
 
-    def _sequence(self, parameter: Parameter, position: int, value: Any) -> tuple[Tensor, ...]:
-        if isinstance(value, (tuple, list)):
-            for number, each in enumerate(value):
-                if not isinstance(each, Tensor):
-                    raise TypeError(
-                        f"expected Tensor as element {number} in argument {position}, but got "
-                        f"{type(each).__name__}"
-                    )
-            return tuple(value)
-        raise TypeError(
-            f"{self.name}(): argument '{parameter.name}' (position {position + 1}) must be tuple "
-            f"of Tensors, not {type(value).__name__}"
-        )
+    def _sequence(self, position: int, value: Any) -> tuple[Tensor, ...]:
+        if not isinstance(value, (tuple, list)):
+            raise _operands().wrong_sequence(self, position, value)
+        for each in value:
+            if not isinstance(each, Tensor):
+                raise _operands().wrong_sequence(self, position, value)
+        return tuple(value)
 
     # Signatures --------------------------------------------------------------------
 
@@ -411,10 +401,7 @@ class Binding:
         values = self.arranged(arguments, named)
         source = values[0]
         if not isinstance(source, Tensor):
-            raise TypeError(
-                f"{self.name}(): argument 'input' (position 1) must be Tensor, not "
-                f"{type(source).__name__}"
-            )
+            raise _operands().wrong_operand(self, 0, values)
         attributes = tuple([hashable(value) for value in values[1:]])
         given = source._layout
         memo = given.memo

@@ -179,7 +179,7 @@ def test_equations_that_einsum_refuses(equation, text):
 def test_names_in_place_count_from_the_tensor_on():
     given = torch.ones(2)
     for call, text in [
-        (lambda: given.copy_("x"), "copy_(): argument 'src' (position 1) must be Tensor, not str"),
+        (lambda: given.copy_("x"), "copy_(): argument 'other' (position 1) must be Tensor, not"),
         (lambda: given.nextafter_(1.0), "nextafter_(): argument 'other' (position 1) must be Te"),
     ]:  # fmt: skip
         with pytest.raises(TypeError, match=re.escape(text)):

@@ -80,12 +80,12 @@ class ContiguousCopy(Copying):
 
 @operator("copy", function=False, methods=("copy_",))
 class Copy(Operator):
-    """`src`, broadcast and converted: the value that `input.copy_(src)` writes."""
+    """`other`, broadcast and converted: the value that `input.copy_(other)` writes."""
 
     out = False
 
-    def infer(self, input: Layout, src: Operand, non_blocking: bool = False) -> Inferred:
-        given = src.shape if isinstance(src, Layout) else ()
+    def infer(self, input: Layout, other: Operand, non_blocking: bool = False) -> Inferred:
+        given = other.shape if isinstance(other, Layout) else ()
         if shapes.broadcast_shapes(input.shape, given) != input.shape:
             raise RuntimeError(
                 f"output with shape {list(input.shape)} doesn't match the broadcast shape "
@@ -95,8 +95,8 @@ class Copy(Operator):
         out = layout(input.shape, strides, input.dtype, input.device)
         return Inferred((out,), {"shape": input.shape, "dtype": input.dtype})
 
-    def lower(self, b: Any, input: Any, src: Any, shape: Any, dtype: dtype) -> Any:
-        return b.convert(b.expand(src, shape), dtype)
+    def lower(self, b: Any, input: Any, other: Any, shape: Any, dtype: dtype) -> Any:
+        return b.convert(b.expand(other, shape), dtype)
 
     def vjp(self, t: Any, grad: Any, needs: Any) -> Any:
         return t.zeros_like(grad) if needs[0] else None, grad

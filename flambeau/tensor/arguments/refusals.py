@@ -1,22 +1,25 @@
 """torch's errors for arguments that fit none of a function's forms.
 
 Keeps     asked only when a call has failed: what torch's parser would not take is refused in its
-          words, all other errors stay what they are.
-Touches   signatures.py, taken_over.py.
-Not here  the functions themselves (closures.py, public/)."""
+          words, all other errors stay what they are; one that says more is kept as the cause.
+Touches   signatures.py, parameters.py, taken_over.py.
+Not here  the functions themselves (closures.py, public/), operators without forms (operands.py)."""
 
 from __future__ import annotations
 
 import functools
+import sys
+from collections.abc import Sequence
 from typing import Any, Final
 
 from flambeau.base.devices import Device
 from flambeau.base.dtypes import PYTHON_TYPES, dtype
 from flambeau.base.errors import helped
 from flambeau.base.shapes import not_an_int
+from flambeau.engine.callsite import is_internal
 from flambeau.tensor.arguments import named_type, taken_over
+from flambeau.tensor.arguments.parameters import NUMBERS_AS_TENSORS, NUMPY_NAMES, Parameter
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
-from flambeau.tensor.parameters import NUMPY_NAMES
 from flambeau.tensor.tensor import Tensor
 
 _CLASSES: Final = {
@@ -29,7 +32,7 @@ _SAID: Final = {
 }  # fmt: skip
 
 
-class Parameter:
+class FormParameter:
     """One parameter of a form."""
 
     __slots__ = ("by_name", "is_required", "kind", "name", "takes_none")
@@ -48,7 +51,7 @@ class Form:
 
     def __init__(self, text: str, is_method: bool) -> None:
         self.text = text
-        self.parameters: list[Parameter] = []
+        self.parameters: list[FormParameter] = []
         by_name = False
         for each in text.split(", "):
             if each == "*":
@@ -56,7 +59,7 @@ class Form:
             elif not (
                 is_method and each in ("Tensor input", "Tensor out=None", "Tensors out=None")
             ):
-                self.parameters.append(Parameter(each, by_name))
+                self.parameters.append(FormParameter(each, by_name))
         self.n_required = sum(each.is_required for each in self.parameters)
         self.n_positional = sum(not each.by_name for each in self.parameters)
 
@@ -98,28 +101,52 @@ def _fits(kind: str, value: Any, of_numbers: bool) -> bool:
     return is_sequence or (kind == "ints1" and _is_int(value) and not isinstance(value, Tensor))
 
 
-def _given(arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
-    """The types of arguments, those by name last first, as torch's table of them comes out."""
-    said = [named_type(each) for each in arguments]
-    said += [f"{name}={named_type(each)}" for name, each in reversed(named.items())]
-    return ", ".join(said) + (", " if named and not arguments else "")
+def invalid_combination(
+    name: str, arguments: Sequence[Any], named: dict[str, Any], expected: str
+) -> TypeError:
+    """torch's error where several forms were tried: the types of all arguments, those by name last
+    first, as torch's table of them comes out."""
+    given = [named_type(each) for each in arguments]
+    given += [f"{key}={named_type(each)}" for key, each in reversed(named.items())]
+    said = ", ".join(given) + (", " if named and not arguments else "")
+    return TypeError(
+        helped(
+            f"{name}() received an invalid combination of arguments - got ({said}), but "
+            "expected one of:",
+            expected=expected,
+        )
+    )
 
 
-def _wrong(name: str, parameter: Parameter, value: Any, position: int) -> str:
+def wrong_argument(name: str, parameter: str, wanted: str, value: Any, position: int) -> str:
     """torch's sentence about an argument of the wrong type; position 0: it came by name."""
     where = f" (position {position})" if position else ""
-    start = f"{name}(): argument '{parameter.name}'{where} must be "
-    start += _SAID.get(parameter.kind, parameter.kind)
+    return f"{name}(): argument '{parameter}'{where} must be {wanted}, not {named_type(value)}"
+
+
+def wrong_attribute(name: str, parameter: Parameter, value: Any, position: int) -> TypeError:
+    """torch's error for an argument of another type than a bool's, an int's or ints'."""
+    if parameter.annotation != "Sizes":
+        wanted = parameter.annotation.removesuffix(" | None")
+        return TypeError(wrong_argument(name, parameter.name, wanted, value, position))
+    if isinstance(value, (tuple, list)):
+        for place, each in enumerate(value):
+            if not hasattr(each, "__index__") or isinstance(each, bool):
+                return not_an_int(name, parameter.name, position, place, named_type(each))
+    return TypeError(wrong_argument(name, parameter.name, "tuple of ints", value, position))
+
+
+def _wrong(name: str, parameter: FormParameter, value: Any, position: int) -> str:
+    wanted = _SAID.get(parameter.kind, parameter.kind)
     if position and parameter.kind.startswith("ints") and isinstance(value, (tuple, list)):
-        return f"{start}, but found element of type {named_type(value[0])} at pos 0"
-    return f"{start}, not {named_type(value)}"
+        start = wrong_argument(name, parameter.name, wanted, value, position).rpartition(", not ")
+        return f"{start[0]}, but found element of type {named_type(value[0])} at pos 0"
+    return wrong_argument(name, parameter.name, wanted, value, position)
 
 
 def _said(name: str, form: Form, arguments: tuple[Any, ...], named: dict[str, Any]) -> str | None:
     """Why the arguments do not fit a form; None where they do."""
-    from flambeau.tensor.arguments.signatures import OF_NUMBERS
-
-    of_numbers = name in OF_NUMBERS
+    of_numbers = name.removesuffix("_") in NUMBERS_AS_TENSORS
     parameters, count = form.parameters, len(arguments)
     takes_many = form.n_positional == 1 and parameters[0].kind.startswith("ints")
     if count > form.n_positional and not takes_many:
@@ -153,7 +180,7 @@ def _said(name: str, form: Form, arguments: tuple[Any, ...], named: dict[str, An
     return _unknown(name, form, left) if left else None
 
 
-def _names(parameter: Parameter, parameters: list[Parameter]) -> list[str]:
+def _names(parameter: FormParameter, parameters: list[FormParameter]) -> list[str]:
     """What a parameter is called: its own name, then NumPy's."""
     own = {each.name for each in parameters}
     return [
@@ -244,13 +271,8 @@ def refusal(
     ]
     if len(forms) == 1 or len(plausible) == 1:
         return TypeError(said[plausible[0] if plausible else 0])
-    return TypeError(
-        helped(
-            f"{name}() received an invalid combination of arguments - got "
-            f"({_given(arguments, named)}), but expected one of:",
-            expected="; ".join(f"({form.text})" for form in forms),
-        )
-    )
+    expected = "; ".join(f"({form.text})" for form in forms)
+    return invalid_combination(name, arguments, named, expected)
 
 
 def answered(name: str, is_method: bool, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -262,4 +284,16 @@ def answered(name: str, is_method: bool, arguments: tuple[Any, ...], named: dict
     told = refusal(name, arguments, named, is_method)
     if told is None:
         raise
-    raise told from None
+    error = sys.exception()
+    raise told from None if _says_the_same(error) else error
+
+
+def _says_the_same(error: BaseException | None) -> bool:
+    """Whether an error is a check of flambeau's own, of which the refusal leaves nothing unsaid:
+    not a fault in the code of an argument (its __index__ ...), nor one in ours."""
+    if not isinstance(error, (TypeError, ValueError, RuntimeError)):
+        return False
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and is_internal(place.tb_frame.f_code)

@@ -2,7 +2,7 @@
 
 Keeps     a form is what torch's parser tries, in its order: kinds, names, defaults.
 Touches   nothing: text alone.
-Not here  trying them (refusals.py), the parameters of operators (tensor/parameters.py).
+Not here  trying them (refusals.py), the parameters of operators (parameters.py).
 
     "Tensor input, ints1? dim, bool keepdim=False, *, Tensor out=None"
 
@@ -77,6 +77,7 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
         "Tensor input, Number? min=None, Number? max=None, *, Tensor out=None",
     ),
     **dict.fromkeys(("cat", "stack"), _JOINED),
+    "copy_": ("Tensor input, Tensor other, bool non_blocking=False",),
     "fill_": ("Tensor input, Tensor value", "Tensor input, Number value"),
     "linalg_vector_norm": (
         (
@@ -125,7 +126,3 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
     "view": ("Tensor input, dtype dtype", "Tensor input, ints size"),
     **dict.fromkeys(("t", "zero_"), ("Tensor input",)),
 }  # fmt: skip
-# These take Python's numbers for tensors.
-OF_NUMBERS: Final = frozenset(
-    ("add", "div", "mul", "sub", "add_", "div_", "mul_", "sub_")
-)  # fmt: skip

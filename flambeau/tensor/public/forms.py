@@ -14,9 +14,9 @@ from flambeau.base.dtypes import dtype
 from flambeau.ops.define import REGISTRY
 from flambeau.tensor import functions, number_rules
 from flambeau.tensor.arguments import refused, refuses
+from flambeau.tensor.arguments.parameters import in_own_words
 from flambeau.tensor.indexing import keys as index_keys
 from flambeau.tensor.inplace import stored
-from flambeau.tensor.parameters import in_own_words
 from flambeau.tensor.tensor import Tensor, result_tuple
 
 

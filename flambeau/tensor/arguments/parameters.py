@@ -1,8 +1,8 @@
 """Public parameters of an operator, read off infer, formula or view.
 
 Keeps     nothing is written twice: names, defaults and kinds are those of the operator's method.
-Touches   ops.define.
-Not here  arguments of a call (binding.py)."""
+Touches   ops.define; operands.py, when an argument is refused.
+Not here  putting a call's arguments to them (tensor/binding.py)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from collections.abc import Container
 from typing import Any, Final
 
 from flambeau.base.dtypes import PYTHON_TYPES
-from flambeau.base.errors import helped
-from flambeau.base.shapes import not_an_int
 from flambeau.ops.define import OPERAND_KINDS, Elementwise, Operator
 from flambeau.ops.define import View as ViewOperator
-from flambeau.tensor.arguments import named_type
 from flambeau.tensor.tensor import Tensor
 
 ABSENT: Final = object()
@@ -29,6 +26,10 @@ _ONCE_BETWEEN: Final = {
     "add": ("alpha",), "sub": ("alpha",), "addcdiv": ("value",), "addcmul": ("value",),
     **dict.fromkeys(("addbmm", "addmm", "addmv", "addr", "baddbmm"), ("beta", "alpha")),
 }  # fmt: skip
+# Operators, and the functions of their names, that take Python's numbers for tensors.
+NUMBERS_AS_TENSORS: Final = frozenset(
+    ("add", "copy", "div", "floor_divide", "mul", "sub", "true_divide")
+)
 
 
 def in_own_words(named: dict[str, Any], own: Container[str]) -> dict[str, Any]:
@@ -110,109 +111,29 @@ def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
     return tuple(made)
 
 
-# Operators that torch has one overload of, though they take a number beside a tensor.
-_OF_NUMBERS: Final = frozenset(("add", "div", "floor_divide", "mul", "sub", "true_divide"))
-_ONE_OVERLOAD: Final = frozenset(("add", "copy", "div", "mul", "sub"))
-
-
-def wrong_call(
-    binding: Any, arguments: tuple[Any, ...], named: dict[str, Any], words: str
-) -> TypeError:
-    """torch's error for a call that no signature fits: where an operator has several, what all of
-    them were given; else `words`."""
-    operands = [each for each in binding.parameters if each.kind in ("Operand", "OptionalOperand")]
-    if not operands or binding.name in _ONE_OVERLOAD:
-        return TypeError(helped(words, expected=", ".join(p.name for p in binding.parameters)))
-    kinds = [named_type(each) for each in arguments]
-    kinds += [f"{name}={named_type(each)}" for name, each in named.items()]
-    return TypeError(
-        helped(
-            f"{binding.name}() received an invalid combination of arguments - got "
-            f"({', '.join(kinds)}), but expected one of:",
-            expected=", ".join(p.name for p in binding.parameters),
-        )
-    )
-
-
-def of_numbers(binding: Any, values: list[Any]) -> list[Any]:
-    """The values of a call without a tensor, where torch makes one of a number."""
-    if binding.name not in _OF_NUMBERS:
-        raise wrong_type(binding, 0, values)
-    from flambeau.tensor.creation import tensor
-
-    return [tensor(values[0]), *values[1:]]
-
-
-def wrong_type(binding: Any, position: int, values: list[Any]) -> TypeError:
-    """torch's error for an operand of another type: where an operator has several overloads, with
-    what all of them were given."""
-    name, parameters = binding.name, binding.parameters
-    parameter, value = parameters[position], values[position]
-    operands = [each for each in parameters if each.kind in ("Operand", "OptionalOperand")]
-    if operands and name not in _ONE_OVERLOAD:
-        count = len(values)
-        while count > position + 1 and values[count - 1] is parameters[count - 1].default:
-            count -= 1
-        given = ", ".join(map(named_type, values[:count]))
-        kinds = ", ".join(
-            f"{'Tensor or Number' if each in operands else 'Tensor'} {each.name}"
-            for each in parameters
-            if each.kind != "attribute"
-        )
-        return TypeError(
-            helped(
-                f"{name}() received an invalid combination of arguments - got ({given}), but "
-                "expected one of:",
-                expected=f"({kinds})",
-            )
-        )
-    wanted = "Number" if "Number" in parameter.kind else "Tensor"
-    where = "" if parameter.is_keyword else f" (position {position + 1})"
-    return TypeError(
-        f"{name}(): argument '{parameter.name}'{where} must be {wanted}, not {named_type(value)}"
-    )
-
-
 # Annotations of attributes that are bools, ints or sequences of ints: what most of them are.
 TYPES: Final = {"bool": bool, "int": int, "int | None": int, "Sizes": int}
 
 
 def typed(binding: Any, position: int, value: Any, by_name: bool) -> Any:
     """An argument that has to be a bool, an int, or ints; torch's error where it is not."""
-    annotation = binding.parameters[position].annotation
-    if annotation == "bool":
-        raise wrong_attribute(binding, position, value, by_name, "bool")
-    if value is None and annotation != "int":
+    parameter = binding.parameters[position]
+    kind = parameter.annotation
+    if value is None and kind not in ("bool", "int"):
         return None
-    if annotation == "Sizes" and (isinstance(value, (tuple, list)) or hasattr(value, "__iter__")):
-        if isinstance(value, (tuple, list)):
-            _check_ints(binding, position, value, by_name)
-        return value
-    if hasattr(value, "__index__") and not isinstance(value, bool):
+    if kind == "Sizes" and (isinstance(value, (tuple, list)) or hasattr(value, "__iter__")):
+        if not isinstance(value, (tuple, list)) or all(map(_is_int, value)):
+            return value
+    elif kind != "bool" and _is_int(value):
         found: int = value.__index__()
         return found
-    wanted = "tuple of ints" if annotation == "Sizes" else "int"
-    raise wrong_attribute(binding, position, value, by_name, wanted)
+    from flambeau.tensor.arguments.refusals import wrong_attribute
+
+    raise wrong_attribute(binding.name, parameter, value, 0 if by_name else position + 1)
 
 
-def _check_ints(binding: Any, position: int, values: Any, by_name: bool) -> None:
-    """Refuse a sequence with something else than ints in it."""
-    for place, each in enumerate(values):
-        if hasattr(each, "__index__") and not isinstance(each, bool):
-            continue
-        name, at = binding.parameters[position].name, 0 if by_name else position + 1
-        raise not_an_int(binding.name, name, at, place, named_type(each))
-
-
-def wrong_attribute(
-    binding: Any, position: int, value: Any, by_name: bool, wanted: str
-) -> TypeError:
-    """torch's error for an argument of another type than its parameter's only one."""
-    where = "" if by_name else f" (position {position + 1})"
-    return TypeError(
-        f"{binding.name}(): argument '{binding.parameters[position].name}'{where} must be {wanted},"
-        f" not {named_type(value)}"
-    )
+def _is_int(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def hashable(value: Any) -> Any:
