@@ -151,6 +151,13 @@ def scalar_dtype(kind: type) -> dtype:
     return dtypes.bool_ if kind is bool else _default.to_complex()
 
 
+def kernel_dtype(element: dtype) -> dtype:
+    """The dtype that native kernels over images compute in."""
+    if element.is_floating_point:
+        return element.compute
+    return dtypes.int64 if element is dtypes.int64 else dtypes.int32
+
+
 def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
     """Promotion across categories: `lower` counts only where its kind is higher."""
     if higher is None or lower is None:

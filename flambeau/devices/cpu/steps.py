@@ -8,8 +8,24 @@ Not here  makers (products.py and the other families), programs (engine/planning
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from flambeau.devices.cpu.jit import Text
+
+LINE_BYTES: Final = 64
+# Bytes behind the last row of scratch that whole vectors may touch.
+SLACK_BYTES: Final = 512
+
+
+def aligned(n_bytes: int) -> int:
+    """Bytes of whole cache lines: how far on the next area of scratch or workspace begins."""
+    return -(-n_bytes // LINE_BYTES) * LINE_BYTES
+
+
+def row_bytes(n_bytes: int) -> int:
+    """Bytes from row to row of scratch: room behind a row, and an odd number of lines, so that
+    rows do not meet in the same sets of the cache."""
+    return LINE_BYTES * ((-(-n_bytes // LINE_BYTES) + 1) | 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, contiguous_strides
+from flambeau.base.promotion import kernel_dtype
 from flambeau.ops.convolution import few_places
 from flambeau.ops.convolution.sizes import (
     check_fits,
@@ -44,13 +45,6 @@ def _input_type(given: Layout) -> str:
         "float32": "float", "float64": "double", "int64": "long int", "int32": "int",
         "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
     }.get(given.dtype.name, given.dtype.name)  # fmt: skip
-
-
-def _computed(element: dtype) -> dtype:
-    """The dtype that kernels sum in."""
-    if element.is_floating_point:
-        return element.compute
-    return dtypes.int64 if element is dtypes.int64 else dtypes.int32
 
 
 def _spatial(b: Any, value: Any, element: dtype, lead: int = 2) -> Any:
@@ -140,7 +134,7 @@ class Convolution(Operator):
             given = stride, padding, dilation, transposed, output_padding, groups
             result = _of_parts(b, input, weight, lambda x, w: self.lower(b, x, w, None, *given))
             return result if bias is None else _with_bias(b, result, bias, input.dtype)
-        element = _computed(input.dtype)
+        element = kernel_dtype(input.dtype)
         if 0 in input.shape or 0 in weight.shape or 0 in out.shape:
             result = b.full(tuple(out.shape), 0, element)
             return result if bias is None else _with_bias(b, result, bias, element)
@@ -239,7 +233,7 @@ class ConvolutionWeight(Operator):
                 b, image, places,
                 lambda x, y: self.lower(b, x, y, shape, stride, padding, dilation, groups),
             )  # fmt: skip
-        element = _computed(image.dtype)
+        element = kernel_dtype(image.dtype)
         if 0 in image.shape or 0 in places.shape or 0 in shape:
             return b.full(tuple(shape), 0, element)
         outputs, channels, *kernel = shape

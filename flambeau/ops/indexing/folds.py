@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from flambeau.base import dtypes, shapes
+from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
-from flambeau.ops.define import Bound, Inferred, not_implemented, operator
-from flambeau.ops.indexing.gathers import out_of_bounds
-from flambeau.ops.indexing.scatters import Scattering
+from flambeau.ops.define import Inferred, not_implemented, operator
+from flambeau.ops.indexing.scatters import Scattering, padded_as
 
 _WORDS: Final = {"prod": "mul", "amax": "max", "amin": "min"}
 
@@ -50,11 +49,6 @@ class ScatterFold(Scattering):
             {**found.attributes, "reduce": reduce, "include_self": include_self},
         )
 
-    def bounds(self, input: Layout, dim: int, **rest: Any) -> list[Bound]:
-        at = shapes.wrap_dim(dim, input.ndim)
-        size = input.shape[at] if input.ndim else 1
-        return [("index", 0, size, out_of_bounds(RuntimeError, at, size))]
-
     def lower(
         self, b: Any, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool
     ) -> Any:
@@ -87,11 +81,7 @@ class ScatterFold(Scattering):
         into_input, into_part = rule(t, grad, input, dim, index, part, out, include_self)
         if not include_self:
             into_input = into_input.scatter(dim, index, 0)
-        into_src = None
-        if needs[2]:
-            missing = [own - used for own, used in zip(src_layout.shape, part.shape, strict=True)]
-            pads = [each for size in reversed(missing) for each in (0, size)]
-            into_src = t.constant_pad_nd(into_part, pads, 0) if any(missing) else into_part
+        into_src = padded_as(t, into_part, src_layout) if needs[2] else None
         return into_input if needs[0] else None, None, into_src
 
     def samples(self, s: Any) -> list[Any]:

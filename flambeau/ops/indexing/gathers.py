@@ -40,6 +40,13 @@ def out_of_bounds(kind: type[Exception], dim: int, size: int) -> Any:
     )
 
 
+def bounds_along(input: Layout, dim: int) -> list[Bound]:
+    """What gather and scatter take as index along dim."""
+    at = shapes.wrap_dim(dim, input.ndim)
+    size = input.shape[at] if input.ndim else 1
+    return [("index", 0, size, out_of_bounds(RuntimeError, at, size))]
+
+
 def refuse_empty(layout: Layout, dims: tuple[int, ...], indices: Any) -> None:
     """torch's error for indices of dims that have no places."""
     for dim in dims:
@@ -121,9 +128,7 @@ class Gather(Operator):
         return Inferred((out,), {"dim": at})
 
     def bounds(self, input: Layout, dim: int, **rest: Any) -> list[Bound]:
-        at = shapes.wrap_dim(dim, input.ndim)
-        size = input.shape[at] if input.ndim else 1
-        return [("index", 0, size, out_of_bounds(RuntimeError, at, size))]
+        return bounds_along(input, dim)
 
     def lower(self, b: Any, input: Any, dim: int, index: Any) -> Any:
         if 0 in index.shape:

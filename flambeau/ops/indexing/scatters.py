@@ -27,12 +27,12 @@ from flambeau.ops.elementwise.arithmetic import times
 from flambeau.ops.elementwise.copying import refuse_complex_value
 from flambeau.ops.indexing.gathers import (
     are_adjacent,
+    bounds_along,
     check_index,
     flat_index,
     index_bounds,
     index_shape,
     indexed_dims,
-    out_of_bounds,
     refuse_empty,
 )
 
@@ -86,9 +86,7 @@ class Scattering(Operator):
                 )
 
     def bounds(self, input: Layout, dim: int, **rest: Any) -> list[Bound]:
-        at = shapes.wrap_dim(dim, input.ndim)
-        size = input.shape[at] if input.ndim else 1
-        return [("index", 0, size, out_of_bounds(RuntimeError, at, size))]
+        return bounds_along(input, dim)
 
     def lower(self, b: Any, input: Any, dim: int, index: Any, src: Any) -> Any:
         result = b.updated(input)
@@ -110,7 +108,11 @@ class Scattering(Operator):
 
 def scattered_source(t: Any, grad: Any, dim: int, index: Any, layout: Layout) -> Any:
     """The cotangent of src: read back where index is, zeros in what was not used of it."""
-    part = grad.gather(dim, index)
+    return padded_as(t, grad.gather(dim, index), layout)
+
+
+def padded_as(t: Any, part: Any, layout: Layout) -> Any:
+    """The first places of a tensor with this layout, zeros in the others."""
     missing = [own - used for own, used in zip(layout.shape, part.shape, strict=True)]
     if not any(missing):
         return part

@@ -12,13 +12,31 @@ from typing import Any, ClassVar
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import contiguous
+from flambeau.base.promotion import kernel_dtype
 from flambeau.ops.define import Inferred, Operator, Sizes, Tensor, not_implemented, operator
-from flambeau.ops.pooling.largest import as_planes, computed
+from flambeau.ops.pooling.largest import as_planes
 from flambeau.ops.pooling.sizes import adaptive_sizes, pooled
 
 _FLOATING = (dtypes.float32, dtypes.float64)
 # Windows of two by two, side by side, for samples.
 _TWO = ((1, 2, 2), (1, 2, 2), (0, 0, 0), (1, 1, 1))
+
+
+def _averaged(
+    b: Any, input: Any, count: int, window: Any, divisor: int, counts_padding: bool
+) -> Any:
+    shape = tuple(b.output().shape)
+    element = kernel_dtype(input.dtype)
+    if 0 in shape:
+        return b.full(shape, 0, element)
+    planes = as_planes(b, input, count, element)
+    sizes = (planes.shape[0], *(1,) * (3 - count), *shape[len(shape) - count :])
+    made = b.temporary(sizes, element)
+    b.kernel(
+        "pooling.average", (planes,), (made,), window=window, divisor=divisor,
+        counts_padding=counts_padding,
+    )  # fmt: skip
+    return b.reshape(made, shape)
 
 
 class MeanOfWindows(Operator):
@@ -30,18 +48,7 @@ class MeanOfWindows(Operator):
     def lower(
         self, b: Any, input: Any, window: Any, divisor: int, counts_padding: bool, **_: Any
     ) -> Any:
-        shape = tuple(b.output().shape)
-        element = computed(input.dtype)
-        if 0 in shape:
-            return b.full(shape, 0, element)
-        planes = as_planes(b, input, self.count, element)
-        sizes = (planes.shape[0], *(1,) * (3 - self.count), *shape[len(shape) - self.count :])
-        made = b.temporary(sizes, element)
-        b.kernel(
-            "pooling.average", (planes,), (made,), window=window, divisor=divisor,
-            counts_padding=counts_padding,
-        )  # fmt: skip
-        return b.reshape(made, shape)
+        return _averaged(b, input, self.count, window, divisor, counts_padding)
 
     def vjp(
         self, t: Any, grad: Any, input_layout: Any, window: Any, divisor: int, counts_padding: bool
@@ -153,7 +160,7 @@ class MeanOfWindowsBackward(Operator):
         self, b: Any, grad: Any, shape: Any, count: int, window: Any, divisor: int,
         counts_padding: bool,
     ) -> Any:  # fmt: skip
-        element = computed(grad.dtype)
+        element = kernel_dtype(grad.dtype)
         if 0 in shape or 0 in grad.shape:
             return b.full(tuple(shape), 0, element)
         planes = prod(shape[: len(shape) - count])
@@ -199,19 +206,7 @@ class MeanOfGivenWindows(MeanOfWindows):
         self, b: Any, input: Any, window: Any, divisor: int, counts_padding: bool, count: int,
         **_: Any,
     ) -> Any:  # fmt: skip
-        shape = tuple(b.output().shape)
-        element = computed(input.dtype)
-        if 0 in shape:
-            return b.full(shape, 0, element)
-        planes = as_planes(b, input, count, element)
-        made = b.temporary(
-            (planes.shape[0], *(1,) * (3 - count), *shape[len(shape) - count :]), element
-        )
-        b.kernel(
-            "pooling.average", (planes,), (made,), window=window, divisor=divisor,
-            counts_padding=counts_padding,
-        )  # fmt: skip
-        return b.reshape(made, shape)
+        return _averaged(b, input, count, window, divisor, counts_padding)
 
     def vjp(
         self, t: Any, grad: Any, input_layout: Any, count: int, window: Any, divisor: int,

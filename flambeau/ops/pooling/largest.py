@@ -12,15 +12,9 @@ from typing import Any
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout, contiguous
+from flambeau.base.promotion import kernel_dtype
 from flambeau.ops.define import Inferred, Operator, Sizes, Tensor, not_implemented, operator
 from flambeau.ops.pooling.sizes import Ints, adaptive_sizes, pooled
-
-
-def computed(element: dtype) -> dtype:
-    """The dtype that kernels work in."""
-    if element.is_floating_point:
-        return element.compute
-    return dtypes.int64 if element is dtypes.int64 else dtypes.int32
 
 
 def as_planes(b: Any, value: Any, count: int, element: dtype) -> Any:
@@ -51,7 +45,7 @@ class LargestOfWindows(Operator):
         shape = tuple(values.shape)
         if 0 in shape:
             return b.full(shape, 0, values.dtype), b.full(shape, 0, dtypes.int64)
-        element = computed(input.dtype)
+        element = kernel_dtype(input.dtype)
         planes = as_planes(b, input, self.count, element)
         sizes = (planes.shape[0], *(1,) * (3 - self.count), *shape[len(shape) - self.count :])
         made, places = b.temporary(sizes, element), b.temporary(sizes, dtypes.int64)
@@ -147,7 +141,7 @@ class LargestOfWindowsBackward(Operator):
         return Inferred((out,), {"shape": tuple(shape), "count": count})
 
     def lower(self, b: Any, grad: Any, indices: Any, shape: Any, count: int) -> Any:
-        element = computed(grad.dtype)
+        element = kernel_dtype(grad.dtype)
         if 0 in shape or 0 in grad.shape:
             return b.full(tuple(shape), 0, element)
         places = shape[len(shape) - count :]

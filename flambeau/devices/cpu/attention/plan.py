@@ -20,7 +20,14 @@ from flambeau.devices.cpu.attention.backward_text import (
 from flambeau.devices.cpu.attention.blocks_text import BLOCK, OPERANDS, batch_words
 from flambeau.devices.cpu.attention.forward_text import FORWARD_WORDS, forward_kernel
 from flambeau.devices.cpu.attention.rows_text import LANES, AttentionClass
-from flambeau.devices.cpu.steps import At, NativePlan, NativeStep
+from flambeau.devices.cpu.steps import (
+    SLACK_BYTES,
+    At,
+    NativePlan,
+    NativeStep,
+    aligned,
+    row_bytes,
+)
 
 Words = dict[str, int | At]
 
@@ -31,18 +38,6 @@ _BALANCE_WORK: Final = 1_000_000
 _CHUNK_WORK: Final = 2_000_000
 # Blocks of queries that share packed keys, at least.
 _LEAST_BLOCKS: Final = 4
-_LINE: Final = 64
-# Bytes behind the last row of scratch that whole vectors may touch.
-_SLACK: Final = 512
-
-
-def _aligned(n_bytes: int) -> int:
-    return -(-n_bytes // _LINE) * _LINE
-
-
-def _row_bytes(n_bytes: int) -> int:
-    """Bytes from row to row of scratch: room behind a row, an odd number of lines."""
-    return _LINE * ((-(-n_bytes // _LINE) + 1) | 1)
 
 
 def _word(value: float, size: int) -> int:
@@ -73,13 +68,13 @@ class _Problem:
             query.dtype, bits, name, drop is not None, len(self.batch), rows, vectors
         )
         self.work = self.queries * self.keys * (self.depth + self.value_depth)
-        self.score_row = _row_bytes((self.rounded(self.keys) + 2 * LANES) * self.size)
-        self.scratch = _aligned(rows * self.kind.tile.width * self.size)  # sums of a tile
+        self.score_row = row_bytes((self.rounded(self.keys) + 2 * LANES) * self.size)
+        self.scratch = aligned(rows * self.kind.tile.width * self.size)  # sums of a tile
 
     def taken(self, n_bytes: int) -> int:
         """Where scratch has room for so many bytes."""
         start = self.scratch
-        self.scratch += _aligned(n_bytes)
+        self.scratch += aligned(n_bytes)
         return start
 
     def rounded(self, count: int) -> int:
@@ -94,8 +89,8 @@ class _Problem:
 
     def words(self, scale: float, keep: float, group_rows: int) -> Words:
         """What both directions are told."""
-        block_row = _row_bytes(self.depth * self.size)
-        made_row = _row_bytes(self.rounded(max(self.depth, self.value_depth)) * self.size)
+        block_row = row_bytes(self.depth * self.size)
+        made_row = row_bytes(self.rounded(max(self.depth, self.value_depth)) * self.size)
         column = self.column_bytes(self.depth)
         return {
             **self._operand_words(), "queries": self.queries, "keys": self.keys,
@@ -141,7 +136,7 @@ class _Problem:
         arguments = tuple([words[each] for each in names])
         work = max(1, self.work * self.n_entries // n_units)
         chunk = max(1, min(_CHUNK_WORK // work, -(-n_units // (4 * features.n_threads()))))
-        scratch = self.scratch + _SLACK
+        scratch = self.scratch + SLACK_BYTES
         return NativePlan((NativeStep(name, text, n_units, chunk, arguments, scratch),))
 
 
@@ -185,7 +180,7 @@ def backward(
     panel = -(-problem.keys // kind.rows) * tile_bytes
     columns = problem.rounded(max(problem.depth, problem.value_depth))
     sums_bytes = columns // kind.tile.width * panel
-    result_row = _row_bytes(problem.value_depth * size)
+    result_row = row_bytes(problem.value_depth * size)
     value_column = problem.column_bytes(problem.value_depth)
     words |= {
         "largest_at": At("read", len(reads) - 2), "share_at": At("read", len(reads) - 1),

@@ -14,7 +14,7 @@ from flambeau.devices.cpu import features
 from flambeau.devices.cpu.compact import compact_text
 from flambeau.devices.cpu.compact.compact_text import BLOCK, SCRATCH_BYTES, Action
 from flambeau.devices.cpu.packing import copy_step
-from flambeau.devices.cpu.steps import At, NativePlan, NativeStep
+from flambeau.devices.cpu.steps import At, NativePlan, NativeStep, aligned
 from flambeau.devices.cpu.walks import Dim, collapsed, count, dims_of
 
 # Masks of fewer elements are not worth a second thread.
@@ -75,7 +75,7 @@ def _plan(
     if n and any(stride != wanted for _, stride, wanted in packed):
         place = At("workspace")
         steps.append(copy_step(At("read", 0), place, collapsed(packed), mask.dtype, mask.dtype))
-        workspace = -(-n // 64) * 64
+        workspace = aligned(n)
     n_blocks = -(-n // BLOCK)
     is_alone = n <= _ALONE or features.n_threads() == 1
     counts = 0 if is_alone else At("workspace", 0, workspace)

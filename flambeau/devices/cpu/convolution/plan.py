@@ -24,7 +24,14 @@ from flambeau.devices.cpu.convolution.weight_text import WORDS as WEIGHT_WORDS
 from flambeau.devices.cpu.convolution.weight_text import weight_kernel
 from flambeau.devices.cpu.convolution.windows_text import ConvolutionClass
 from flambeau.devices.cpu.gemm.grid import TILES
-from flambeau.devices.cpu.steps import At, NativePlan, NativeStep
+from flambeau.devices.cpu.steps import (
+    SLACK_BYTES,
+    At,
+    NativePlan,
+    NativeStep,
+    aligned,
+    row_bytes,
+)
 from flambeau.ops.convolution.sizes import n_parts
 
 Three = tuple[int, int, int]
@@ -37,11 +44,8 @@ _IMAGE_BYTES: Final = 256 << 10
 _BLOCK_PLACES: Final = 128
 # Multiply-adds of a chunk of units.
 _CHUNK_WORK: Final = 500_000
-_LINE: Final = 64
 # Lanes that even the shortest rows are added up with.
 _LEAST_RUN: Final = 4
-# Readable, and in scratch writable, bytes behind the last row.
-_SLACK: Final = 512
 
 
 class _Geometry:
@@ -75,9 +79,8 @@ class _Geometry:
         }  # fmt: skip
 
     def row_bytes(self, places: int) -> int:
-        """Bytes from row to row of scratch: room behind a row, an odd number of lines."""
-        lines = -(-places * self.size // _LINE) + 1
-        return _LINE * (lines | 1)
+        """Bytes from row to row of scratch that holds so many places."""
+        return row_bytes(places * self.size)
 
 
 def _class(
@@ -98,10 +101,6 @@ def _class(
 
 def _tile_bytes(kind: ConvolutionClass) -> int:
     return kind.rows * kind.width * kind.element.n_packed_bytes
-
-
-def _aligned(n_bytes: int) -> int:
-    return -(-n_bytes // _LINE) * _LINE
 
 
 def _divisor(count: int, limit: int) -> int:
@@ -149,7 +148,7 @@ def _copied(
     name, text = pad_kernel(size)
     arguments = tuple([words[each] for each in PAD_WORDS])
     step = NativeStep(name, text, n * channels, max(1, 32_768 // max(1, plane)), arguments)
-    end = start + _aligned(n * channels * plane + _SLACK)
+    end = start + aligned(n * channels * plane + SLACK_BYTES)
     return [step], At("workspace", 0, start), [channels * plane, plane, sheet, line, size], end
 
 
@@ -183,7 +182,7 @@ def forward(
     n_blocks = -(-g.out_rows // rows)
     kind = _class(g, image.dtype, g.outputs, rows * g.out_w, bool(bias))
     columns_row = g.row_bytes(rows * g.out_w)
-    columns = _aligned(_tile_bytes(kind))
+    columns = aligned(_tile_bytes(kind))
     plane = g.out_rows * g.out_w * size
     words: Words = {
         "image_at": image_at, "weight_at": At("read", 1),
@@ -195,7 +194,7 @@ def forward(
         "out_row": plane, "columns_row": columns_row, "columns": columns, **g.words(strides[1:]),
     }  # fmt: skip
     n_units = g.images * groups * n_blocks
-    scratch = columns + k * columns_row + _SLACK
+    scratch = columns + k * columns_row + SLACK_BYTES
     step = _step(forward_kernel(kind), FORWARD_WORDS, words, n_units, work // n_blocks, scratch)
     return NativePlan((*steps, step), workspace)
 
@@ -241,9 +240,9 @@ def transposed(
     # A vector longer than a row would write into the next, which waits for it.
     run = min(kind.element.lanes, max(_LEAST_RUN, 1 << g.out_w.bit_length() - 1))
     kind = replace(kind, run=run)
-    packed = _aligned(_tile_bytes(kind))
-    columns = packed + _aligned(g.outputs * packed_row)
-    image = columns + _aligned(block * g.volume * columns_row)
+    packed = aligned(_tile_bytes(kind))
+    columns = packed + aligned(g.outputs * packed_row)
+    image = columns + aligned(block * g.volume * columns_row)
     out_line, out_sheet = out.shape[4] * size, out.shape[3] * out.shape[4] * size
     out_plane = out.shape[2] * out_sheet
     words: Words = {
@@ -261,7 +260,7 @@ def transposed(
         "packed": packed, "columns": columns, "image": image,
         **g.words((plane, sheet, line, size)),
     }  # fmt: skip
-    scratch = image + _aligned(block * plane) + _SLACK
+    scratch = image + aligned(block * plane) + SLACK_BYTES
     n_units = g.images * groups * n_blocks
     step = _step(
         transposed_kernel(kind), TRANSPOSED_WORDS, words, n_units, work // n_blocks, scratch
@@ -300,8 +299,8 @@ def weight_gradient(
     n_tiles = -(-m // kind.rows) * -(-g.outputs // kind.width)
     lanes = kind.element.lanes
     panel = -(-rows * g.out_w // lanes) * lanes * kind.width * size
-    columns = _aligned(n_tiles * sums_step)
-    turned = columns + _aligned(m * columns_row + _SLACK)
+    columns = aligned(n_tiles * sums_step)
+    turned = columns + aligned(m * columns_row + SLACK_BYTES)
     words: Words = {
         "image_at": image_at, "grad_at": grad_at, "out_at": At("write", 0), "images": g.images,
         "part_images": part_images, "n_blocks": n_blocks, "groups": groups,

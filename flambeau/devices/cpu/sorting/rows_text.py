@@ -17,6 +17,7 @@ from flambeau.devices.cpu.sorting.records_text import (
     emit_record,
     row_of,
 )
+from flambeau.devices.cpu.steps import LINE_BYTES, aligned
 from flambeau.devices.cpu.writer import TYPE_BYTES, Writer, kernel_of
 
 # Rows of at most so many elements are sorted by counting.
@@ -119,8 +120,8 @@ def places_of(capacity: int) -> int:
 
 
 def area_bytes(records: Records, capacity: int) -> int:
-    """Bytes of an area, a multiple of 64."""
-    return -(-(records.n_bytes * capacity + 64) // 64) * 64
+    """Bytes of an area, whole cache lines."""
+    return aligned(records.n_bytes * capacity + LINE_BYTES)
 
 
 def build(
