@@ -19,7 +19,7 @@ Not here  the functions and methods made from it (tensor/binding.py), the builde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from importlib import import_module
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -358,6 +358,11 @@ class View(Operator):
     ) -> tuple[Layout, int] | list[tuple[Layout, int]] | None:
         """Layout and relative offset of the result."""
         raise NotImplementedError
+
+
+def where_needed(parts: Iterable[Any], needs: Iterable[bool]) -> tuple[Any, ...]:
+    """Gradients as vjp returns them: None for operands that need none."""
+    return tuple([part if needed else None for part, needed in zip(parts, needs, strict=True)])
 
 
 class Registry(MutableMapping[str, Operator]):

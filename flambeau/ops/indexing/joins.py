@@ -13,7 +13,15 @@ from typing import Any, Final
 from flambeau.base import promotion, shapes
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous, layout
-from flambeau.ops.define import Inferred, Number, Operator, Sizes, Tensors, operator
+from flambeau.ops.define import (
+    Inferred,
+    Number,
+    Operator,
+    Sizes,
+    Tensors,
+    operator,
+    where_needed,
+)
 
 
 def _is_skipped(layout: Layout) -> bool:
@@ -136,7 +144,7 @@ class Stack(Operator):
 
     def vjp(self, t: Any, grad: Any, dim: int, needs: Any) -> Any:
         parts = grad.unbind(dim)
-        return ([part if needed else None for part, needed in zip(parts, needs[0], strict=True)],)
+        return (list(where_needed(parts, needs[0])),)
 
     def samples(self, s: Any) -> list[Any]:
         return [s([s.real(2, 3), s.real(2, 3)], 1), s([s.real(), s.real(), s.real()])]

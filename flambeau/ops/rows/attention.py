@@ -20,6 +20,7 @@ from flambeau.ops.define import (
     c_type_name,
     operator,
     type_name,
+    where_needed,
 )
 from flambeau.ops.rows.softmax import softmax_gradient_of
 
@@ -142,10 +143,7 @@ class Attention(Operator):
                 grad_output, query, key, value, attn_mask, dropout_mask, largest, share, scale,
                 keep, is_causal,
             )  # fmt: skip
-            return (
-                *(part if needed else None for part, needed in zip(parts, needs[:4], strict=True)),
-                None,
-            )
+            return *where_needed(parts, needs[:4]), None
         weights = plain_weights(t, query, key, attn_mask, scale, is_causal)
         used = weights if dropout_mask is None else t.dropout_mask(weights, dropout_mask, keep)
         into_weights = grad_output.matmul(value.transpose(-1, -2))

@@ -11,9 +11,22 @@ from typing import Any
 
 from flambeau.base import shapes
 from flambeau.base.layout import contiguous
-from flambeau.ops.define import Inferred, Operator, OptionalTensor, Tensor, operator
+from flambeau.ops.define import (
+    Inferred,
+    Operator,
+    OptionalTensor,
+    Tensor,
+    operator,
+    where_needed,
+)
 from flambeau.ops.reduction.sums import n_reduced
-from flambeau.ops.rows.normalization import affine, check_parameters, normalised
+from flambeau.ops.rows.normalization import (
+    affine,
+    check_parameters,
+    normalised,
+    standardised,
+    standardised_gradient,
+)
 
 
 def channel_dims(ndim: int) -> tuple[int, ...]:
@@ -105,17 +118,13 @@ class BatchNormTrain(Operator):
             return None, None, None
         if not t.is_grad_enabled():
             parts = t.batch_norm_backward(grad_output, input, weight, centre, rest, scale)
-            return tuple(
-                part if needed else None for part, needed in zip(parts, needs, strict=True)
-            )
+            return where_needed(parts, needs)
         dims = channel_dims(input.dim())
-        away = input - input.mean(dims, True)
-        scale = ((away * away).mean(dims, True) + eps).rsqrt()
-        hat = away * scale
+        hat, scale = standardised(input, dims, eps)
         inner = grad_output
         if weight is not None:
             inner = inner * weight.view([-1] + [1] * (input.dim() - 2))
-        into_input = scale * (inner - inner.mean(dims, True) - hat * (inner * hat).mean(dims, True))
+        into_input = standardised_gradient(inner, hat, scale, dims)
         return (
             into_input if needs[0] else None,
             (grad_output * hat).sum(dims) if needs[1] else None,

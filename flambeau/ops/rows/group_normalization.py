@@ -11,13 +11,22 @@ from typing import Any
 
 from flambeau.base import shapes
 from flambeau.base.layout import contiguous
-from flambeau.ops.define import Inferred, Operator, OptionalTensor, Tensor, operator
+from flambeau.ops.define import (
+    Inferred,
+    Operator,
+    OptionalTensor,
+    Tensor,
+    operator,
+    where_needed,
+)
 from flambeau.ops.rows.batch_normalization import by_channel, channel_dims
 from flambeau.ops.rows.normalization import (
     affine,
     check_parameters,
     normalised,
     normalised_gradient,
+    standardised,
+    standardised_gradient,
     statistics,
 )
 
@@ -64,18 +73,14 @@ class GroupNorm(Operator):
             return None, None, None
         if not t.is_grad_enabled():
             parts = t.group_norm_backward(grad, input, weight, centre, rest, scale, n_groups)
-            return tuple(
-                part if needed else None for part, needed in zip(parts, needs, strict=True)
-            )
+            return where_needed(parts, needs)
         rows = input.reshape(groups_of(input.shape, n_groups))
-        away = rows - rows.mean(2, True)
-        scale = ((away * away).mean(2, True) + eps).rsqrt()
-        hat = away * scale
+        hat, scale = standardised(rows, 2, eps)
         inner = grad
         if weight is not None:
             inner = inner * weight.view([-1] + [1] * (input.dim() - 2))
         inner = inner.reshape(rows.shape)
-        into_input = scale * (inner - inner.mean(2, True) - hat * (inner * hat).mean(2, True))
+        into_input = standardised_gradient(inner, hat, scale, 2)
         dims = channel_dims(input.dim())
         return (
             into_input.reshape(input.shape) if needs[0] else None,

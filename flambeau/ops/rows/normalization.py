@@ -18,6 +18,7 @@ from flambeau.ops.define import (
     Tensor,
     check_floating,
     operator,
+    where_needed,
 )
 from flambeau.ops.reduction.moments import centred, squares_about_mean
 from flambeau.ops.reduction.sums import n_reduced
@@ -100,6 +101,18 @@ def normalised_gradient(
     return b.map(formula, inner, hat, scale, total, along, count)
 
 
+def standardised(input: Any, dims: Any, eps: float) -> tuple[Any, Any]:
+    """((x - mean) * scale, scale) in plain operators, for gradients of gradients."""
+    away = input - input.mean(dims, True)
+    scale = ((away * away).mean(dims, True) + eps).rsqrt()
+    return away * scale, scale
+
+
+def standardised_gradient(inner: Any, hat: Any, scale: Any, dims: Any) -> Any:
+    """Gradient through `standardised`: the formula of `normalised_gradient` in plain operators."""
+    return scale * (inner - inner.mean(dims, True) - hat * (inner * hat).mean(dims, True))
+
+
 @operator("layer_norm_rows", function=False, returns=("output", "centre", "rest", "scale"))
 class LayerNorm(Operator):
     """Mean 0 and variance 1 over the last dims, then weight and bias (Ba et al., 2016); for the
@@ -138,14 +151,10 @@ class LayerNorm(Operator):
             return None, None, grad
         if not t.is_grad_enabled():
             parts = t.layer_norm_backward(grad, input, weight, centre, rest, scale, dims)
-            return tuple(
-                part if needed else None for part, needed in zip(parts, needs, strict=True)
-            )
-        away = input - input.mean(dims, True)
-        scale = ((away * away).mean(dims, True) + eps).rsqrt()
-        hat = away * scale
+            return where_needed(parts, needs)
+        hat, scale = standardised(input, dims, eps)
         inner = grad if weight is None else grad * weight
-        into_input = scale * (inner - inner.mean(dims, True) - hat * (inner * hat).mean(dims, True))
+        into_input = standardised_gradient(inner, hat, scale, dims)
         outer = tuple(range(dims[0]))
         into_weight = (grad * hat).sum(outer) if outer else grad * hat
         return (
@@ -264,9 +273,7 @@ class RootMeanSquareNorm(Operator):
     ) -> Any:
         if not t.is_grad_enabled():
             parts = t.rms_norm_backward(grad, input, weight, dims, eps)
-            return tuple(
-                part if needed else None for part, needed in zip(parts, needs, strict=True)
-            )
+            return where_needed(parts, needs)
         scale = ((input * input).mean(dims, True) + eps).rsqrt()
         hat = input * scale
         inner = grad if weight is None else grad * weight
