@@ -7,7 +7,7 @@ Not here  what all optimizers share (optimizer.py)."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.optim import group as groups
@@ -26,6 +26,8 @@ class Adafactor(Optimizer):
     >>> w
     tensor([0.7500, 1.2500], requires_grad=True)
     """
+
+    _later_settings: ClassVar[dict[str, Any]] = {"foreach": None}
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, beta2_decay: float = -0.8,
@@ -47,11 +49,6 @@ class Adafactor(Optimizer):
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("foreach", None)
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""

@@ -6,7 +6,7 @@ Not here  the arithmetic (ops.update.optimizers)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau.optim import differentiable
 from flambeau.optim import group as groups
@@ -20,6 +20,10 @@ _item = dict.__getitem__
 
 class Adagrad(Optimizer):
     """Steps divided by the root of the sum of all squared gradients."""
+
+    _later_settings: ClassVar[dict[str, Any]] = {
+        "maximize": False, "differentiable": False, "foreach": None, "fused": None,
+    }  # fmt: skip
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
@@ -56,14 +60,6 @@ class Adagrad(Optimizer):
         start = group["initial_accumulator_value"]
         number = complex(start, start) if parameter.is_complex() else start
         state["sum"] = fills.full_like(parameter, number, requires_grad=False)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in ("maximize", "differentiable"):
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
-            group.setdefault("fused", None)
 
     def share_memory(self) -> None:
         """Move the sums to shared memory."""

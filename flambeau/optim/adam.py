@@ -6,7 +6,7 @@ Not here  the arithmetic (ops.update.optimizers), AdamW (adamw.py)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau.optim import differentiable
 from flambeau.optim import group as groups
@@ -28,6 +28,11 @@ class Adam(Optimizer):
     >>> w
     tensor([0.7500, 1.2500], requires_grad=True)
     """
+
+    _later_settings: ClassVar[dict[str, Any]] = {
+        "amsgrad": False, "maximize": False, "capturable": False, "differentiable": False,
+        "decoupled_weight_decay": False, "foreach": None, "fused": None,
+    }  # fmt: skip
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
@@ -54,16 +59,6 @@ class Adam(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
         groups.check_flags(defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in (
-                "amsgrad", "maximize", "capturable", "differentiable", "decoupled_weight_decay",
-            ):  # fmt: skip
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
-            group.setdefault("fused", None)
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""

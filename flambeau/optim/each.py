@@ -7,7 +7,7 @@ Not here  optimizers with an operator of their own (sgd.py, adam.py, rmsprop.py,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau.optim import group as groups
 from flambeau.optim.optimizer import Optimizer
@@ -60,12 +60,9 @@ def each_step(optimizer: Optimizer, closure: Any, start: Any, update: Any) -> An
 class EachParameter(Optimizer):
     """`start` makes the state of a new parameter, `update` changes one parameter."""
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in ("maximize", "capturable", "differentiable"):
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
+    _later_settings: ClassVar[dict[str, Any]] = {
+        "maximize": False, "capturable": False, "differentiable": False, "foreach": None,
+    }  # fmt: skip
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""

@@ -82,6 +82,8 @@ class Optimizer:
 
     # What torch's refusal of capturable=True says of an optimizer, where it says other things.
     capturable_words: ClassVar[dict[str, Any]] = {}
+    # Settings of a group that saved states of older programs lack, and what they were then.
+    _later_settings: ClassVar[dict[str, Any]] = {}
     _optimizer_step_pre_hooks: OrderedDict[int, Any]
     _optimizer_step_post_hooks: OrderedDict[int, Any]
     _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]
@@ -125,6 +127,9 @@ class Optimizer:
             self.__dict__.setdefault(name, OrderedDict())
         self._patch_step_function()
         self.defaults.setdefault("differentiable", False)
+        for name, value in self._later_settings.items():
+            for group in self.param_groups:
+                group.setdefault(name, value)
         self.__dict__.pop("_updates", None)
 
     def __repr__(self) -> str:

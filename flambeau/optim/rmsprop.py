@@ -6,7 +6,7 @@ Not here  the arithmetic (ops.update.optimizers)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau.optim import differentiable
 from flambeau.optim import group as groups
@@ -19,6 +19,11 @@ _item = dict.__getitem__
 
 class RMSprop(Optimizer):
     """Steps divided by the root of a running average of squared gradients."""
+
+    _later_settings: ClassVar[dict[str, Any]] = {
+        "momentum": 0, "centered": False, "maximize": False, "differentiable": False,
+        "capturable": False, "foreach": None,
+    }  # fmt: skip
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
@@ -36,14 +41,6 @@ class RMSprop(Optimizer):
             "maximize": maximize, "differentiable": differentiable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("momentum", 0)
-            for name in ("centered", "maximize", "differentiable", "capturable"):
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""

@@ -6,7 +6,7 @@ Not here  the arithmetic (ops.update.optimizers)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau.base.layout import contiguous
 from flambeau.optim import differentiable
@@ -27,6 +27,11 @@ class SGD(Optimizer):
     tensor([0.7500, 0.7500], requires_grad=True)
     """
 
+    _later_settings: ClassVar[dict[str, Any]] = {
+        "nesterov": False, "maximize": False, "differentiable": False, "fused": False,
+        "foreach": None,
+    }  # fmt: skip
+
     def __init__(
         self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
         weight_decay: Any = 0, nesterov: bool = False, *, maximize: bool = False,
@@ -46,13 +51,6 @@ class SGD(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)
         groups.check_flags(defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in ("nesterov", "maximize", "differentiable", "fused"):
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""
