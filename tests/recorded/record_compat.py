@@ -22,7 +22,8 @@ HEAD = """\
 # What a name that is missing most likely is; the first that matches.
 REASONS = (
     ((r"^(Callable|Optional|TYPE_CHECKING|DType|BroadcastingList\d|boolean_dispatch|Tensor|Any)$"
-     r"|torch_function|_notes$|^(assert_int_or_pair|factory_kwargs|Union|List|Tuple)$"),
+     r"|torch_function|_notes$|^(assert_int_or_pair|factory_kwargs|Union|List|Tuple)$"
+     r"|^(ABC|abstractmethod|Logger|timedelta|mkdtemp|timer)$"),
      "an import or a helper of torch's own files"),
     (r"^(cudnn|miopen|mkldnn|fbgemm|native)_|^batch_norm_(stats|elemt|gather|backward|update)",
      "internal to torch's own builds"),
@@ -32,12 +33,21 @@ REASONS = (
     (r"sparse|^(hspmm|smm|hsmm|saddmm|sspaddmm|dsmm|values$|ccol_|crow_|col_|row_|coalesce)",
      "sparse tensors are two-dimensional COO only"),
     (r"^(chalf|complex32|ComplexHalf.*)$", "there is no complex dtype of half precision"),
-    (r"mkldnn|xpu|mtia|ipu|maia|vulkan|cuda|record_stream|Stream|Event|Accelerator|device_module",
+    (r"mkldnn|[xhi]pu|mtia|maia|vulkan|cuda|record_stream|Stream|Event|Accelerator|device_module",
      "no such device here"),
     (r"Storage$|storage_type", "typed storages have one class here, TypedStorage"),
     (r"^(eig|symeig|solve|lstsq|volatile|reinforce)$", "removed from torch, or raises there too"),
     (r"_copy$", "a copying twin of a view, made for torch.func"),
 )  # fmt: skip
+# What the names are that whole rooms lack, where no name alone says it.
+ROOM_REASONS = {
+    "torch.accelerator": "no such device here",
+    "torch.autograd.profiler": "of the profilers of other devices, or internal to torch's own",
+    "torch.compiler": "belongs to torch.compile and its tracing",
+    "torch.cpu": "work on a CPU has no streams to choose from",
+    "torch.fx": "belongs to torch.compile and its tracing",
+    "torch.nn.attention": "there is one attention, of our own",
+}
 YET = "not there yet"
 
 
@@ -56,9 +66,10 @@ def served(owner):
     return found
 
 
-def reason(name):
+def reason(owner, name):
     """Why a name is missing."""
-    return next((why for pattern, why in REASONS if re.search(pattern, name)), YET)
+    found = (why for pattern, why in REASONS if re.search(pattern, name))
+    return ROOM_REASONS.get(owner) or next(found, YET)
 
 
 def wrapped(names):
@@ -88,7 +99,7 @@ def main():
         kept = {name: why for why, listed in kept.items() for name in listed}
         whys = {}
         for name in gone:
-            whys.setdefault(kept.get(name, reason(name)), []).append(name)
+            whys.setdefault(kept.get(name, reason(owner, name)), []).append(name)
         done = sorted(present - partial.keys())
         text.append(f'["{owner}"]\ndone = {wrapped(done)}\n')
         if partial:

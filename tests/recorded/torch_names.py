@@ -19,7 +19,14 @@ ROOMS = [
     "torch.func", "torch.cuda", "torch.amp", "torch.random", "torch.nn.utils.rnn",
     "torch.nn.utils.parametrize", "torch.utils.checkpoint", "torch.utils.tensorboard",
     "torch.autograd.functional", "torch.jit", "torch.profiler", "torch.signal.windows",
-    "torch.overrides", "torch.functional",
+    "torch.overrides", "torch.functional", "torch.hub", "torch.futures", "torch.serialization",
+    "torch.autograd.forward_ad", "torch.autograd.graph", "torch.autograd.profiler",
+    "torch.testing", "torch.distributed", "torch.multiprocessing", "torch.fx", "torch.onnx",
+    "torch.compiler", "torch.accelerator", "torch.cpu", "torch.storage", "torch.types",
+    "torch.optim.swa_utils", "torch.nn.attention", "torch.nn.parallel",
+    "torch.nn.utils.parametrizations", "torch.nn.utils.prune", "torch.nn.utils.fusion",
+    "torch.nn.utils.stateless", "torch.utils.benchmark", "torch.utils.dlpack",
+    "torch.utils.hooks", "torch.distributions.kl",
 ]  # fmt: skip
 
 
