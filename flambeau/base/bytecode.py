@@ -5,7 +5,7 @@ Keeps     a module's code is used only if path, time and size of its source, and
           are what they were when it was written; a damaged or foreign file is no file; the file
           appears whole. Where Python keeps its own bytecode nothing is done.
 Touches   sys.meta_path, one file in the cache folder.
-Not here  kernels (devices/cpu/object_cache.py)."""
+Not here  kernels (devices/cpu/jit/object_cache.py)."""
 
 from __future__ import annotations
 

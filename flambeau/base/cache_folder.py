@@ -2,7 +2,7 @@
 
 Keeps     nothing is read from, or written to, a folder that others may write.
 Touches   CONFIG.cache_dir, else $XDG_CACHE_HOME/flambeau, else ~/.cache/flambeau.
-Not here  kernels (devices/cpu/object_cache.py), bytecode (bytecode.py)."""
+Not here  kernels (devices/cpu/jit/object_cache.py), bytecode (bytecode.py)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ Keeps     a plan is found only under everything planning may read: the records, 
           of the segment, the sources that plan, the machine and the switches. What is damaged,
           foreign or lacks a kernel is a miss, never an error. Numbers and text only: no code comes
           from a plan's file. Records whose operators or attributes have no such key are planned.
-Touches   devices.cpu.jit (kernels by key), devices.cpu.object_cache; imports planning on a miss.
+Touches   devices.cpu.jit (kernels by key), devices.cpu.jit.object_cache; imports planning on a
+          miss.
 Not here  making plans (planning/), the plans of this process (run.py)."""
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Keeps     the text depends on the nest, the vector width and whether there is AVX-512 alone; the
           bits it computes on the nest alone.
 Touches   loops, the writers of the single kinds.
-Not here  compiling it (devices/cpu/jit.py).
+Not here  compiling it (devices/cpu/jit/).
 
 A step of a loop is two machine vectors of float32 (16 or 32 lanes), whatever the dtypes; LLVM
 splits what is wider.

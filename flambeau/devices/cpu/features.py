@@ -2,7 +2,7 @@
 
 Keeps     cheap: reads /proc, never imports LLVM; a machine we cannot serve gets a clear error.
 Touches   /proc/cpuinfo, /sys (caches, cgroups), the scheduler's affinity mask.
-Not here  LLVM's own names for the CPU (jit.py)."""
+Not here  LLVM's own names for the CPU (jit/compiler.py)."""
 
 from __future__ import annotations
 

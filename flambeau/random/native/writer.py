@@ -4,7 +4,7 @@ Keeps     an operation is written once, where it is called; nothing is reordered
           fma appears only where `fma` was called. Vectors and scalars read alike, and a formula
           written for one serves the other.
 Touches   nothing: text in, text out.
-Not here  what the fills compute (twister.py and its neighbours), compiling (devices/cpu/jit.py)."""
+Not here  what the fills compute (twister.py and its neighbours), compiling (devices/cpu/jit/)."""
 
 from __future__ import annotations
 

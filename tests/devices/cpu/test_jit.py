@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from flambeau.base.config import CONFIG
-from flambeau.devices.cpu import features, jit, object_cache
-from flambeau.devices.cpu.image import Image
+from flambeau.devices.cpu import features, jit
+from flambeau.devices.cpu.jit import object_cache
+from flambeau.devices.cpu.jit.image import Image
 from tests.devices.cpu.native_support import function, in_new_process, multiply_add, named
 
 COUNTER = iter(range(10**9))

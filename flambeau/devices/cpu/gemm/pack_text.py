@@ -40,6 +40,7 @@ PACK_WORDS: Final = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=128)
 def pack_a_function(element: Element, kind: str, tile_rows: int) -> str:
     """`@pack_a(source, target, rows, length, row_stride, column_stride, target_stride)`."""
     lines = Lines()
@@ -136,6 +137,7 @@ done:
   ret void""")
 
 
+@lru_cache(maxsize=128)
 def pack_b_function(element: Element, kind: str, vectors: int) -> str:
     """`@pack_b(source, target, length, columns, row_stride, column_stride, panel_stride)`."""
     lines = Lines()

@@ -41,6 +41,14 @@ WORDS: Final = (
     "sums_step", "packed_a", "packed_a_stride", "packed_b", "overlaps",
 )  # fmt: skip
 
+# What `@units` is given: units, then the tile and the narrower one for the last columns of a row,
+# the same where they leave B packed, and what packs.
+_GIVEN: Final = (
+    "ptr %args", "i64 %begin", "i64 %end", "ptr %scratch", "i64 %tile_rows", "i64 %tile_columns",
+    "i64 %edge_columns", "i64 %packed_row", "ptr %wide", "ptr %narrow", "ptr %packing_wide",
+    "ptr %packing_narrow", "ptr %pack_a", "ptr %pack_b",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ProductClass:
@@ -66,8 +74,20 @@ class ProductClass:
     n_batch: int
 
 
-def _units_function(name: str, shape: ProductClass, element: Element) -> str:
-    """The kernel: units to blocks of C, blocks of k, packing, tiles."""
+class _Loops(NamedTuple):
+    """What the loops around tiles depend on; how operands are packed as in ProductClass, any kind
+    but "passing" being as good as "rows"."""
+
+    element: Element
+    pack_a: str
+    pack_b: str
+    n_batch: int
+
+
+@lru_cache(maxsize=64)
+def _units_function(loops: _Loops) -> str:
+    """`@units`: units to blocks of C, blocks of k, packing, tiles. It is told which tile, so that
+    many classes share it."""
     lines = Lines()
     lines.label("entry")
     lines.put(f"%context = alloca [{len(CONTEXT)} x i64], align 16")
@@ -79,15 +99,15 @@ def _units_function(name: str, shape: ProductClass, element: Element) -> str:
         lines.offset("%scratch", words["packed_a"]),
         lines.offset("%scratch", words["packed_b"]),
     )
-    _fill_context(lines, shape, element, words)
+    _fill_context(lines, loops, words)
     per_batch = lines.let(f"mul i64 {words['n_row_blocks']}, {words['n_column_blocks']}")
     lines.put("%has_units = icmp slt i64 %begin, %end")
     lines.put("br i1 %has_units, label %unit, label %finished")
     lines.label("unit")
     lines.put("%u = phi i64 [ %begin, %entry ], [ %nu, %next_unit ]")
-    block = _locate(lines, shape, element, words, per_batch)
+    block = _locate(lines, loops, words, per_batch)
     lines.put("br label %depth")
-    _depth_loop(lines, shape, element, words, packed, block)
+    _depth_loop(lines, loops, words, packed, block)
     lines.take("""\
 next_unit:
   %nu = add i64 %u, 1
@@ -96,26 +116,43 @@ next_unit:
 finished:
   ret void""")
     body = "\n".join(lines.text)
+    return f"define internal fastcc void @units({', '.join(_GIVEN)}) nounwind {{\n{body}\n}}\n"
+
+
+def _kernel_function(name: str, shape: ProductClass, element: Element) -> str:
+    """The kernel: `@units` with the tile of the class."""
+    wide, narrow = f"{shape.rows}x{shape.vectors}", f"{shape.rows}x{shape.edge_vectors}"
+    width = shape.vectors * element.lanes
+    packing = shape.pack_b == "passing"
+    given = [
+        "ptr %args", "i64 %begin", "i64 %end", "ptr %scratch",
+        f"i64 {shape.rows}", f"i64 {width}", f"i64 {shape.edge_vectors * element.lanes}",
+        f"i64 {width * element.n_packed_bytes}",
+        f"ptr @tile_{wide}", f"ptr @tile_{narrow}",
+        f"ptr @packing_tile_{wide}" if packing else "ptr null",
+        f"ptr @packing_tile_{narrow}" if packing else "ptr null",
+        "ptr @pack_a" if shape.pack_a else "ptr null",
+        "ptr @pack_b" if shape.pack_b and not packing else "ptr null",
+    ]  # fmt: skip
     return (
         f"define void @{name}(ptr %args, i64 %begin, i64 %end, ptr %scratch) nounwind {{\n"
-        f"{body}\n}}\n"
+        f"  call fastcc void @units({', '.join(given)})\n  ret void\n}}\n"
     )
 
 
-def _fill_context(
-    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str]
-) -> None:
+def _fill_context(lines: Lines, loops: _Loops, words: dict[str, str]) -> None:
     """Strides as the tiles see them: of the operands, or of what the unit packs."""
-    size = element.n_packed_bytes
+    size = loops.element.n_packed_bytes
     seen = dict(words)
-    if shape.pack_a == "columns":
-        seen |= {"a_row": str(size), "a_column": str(size * shape.rows)}
-    elif shape.pack_a:
+    if loops.pack_a == "columns":
+        column = lines.let(f"mul i64 %tile_rows, {size}")
+        seen |= {"a_row": str(size), "a_column": column}
+    elif loops.pack_a:
         seen |= {"a_row": words["packed_a_stride"], "a_column": str(size)}
-    if shape.pack_b:
-        seen["b_row"] = str(shape.vectors * element.lanes * size)
+    if loops.pack_b:
+        seen["b_row"] = "%packed_row"
         seen["b_source_row"] = words["b_row"]
-    seen["valid_rows"] = str(shape.rows)
+    seen["valid_rows"] = "%tile_rows"
     for index, word in enumerate(CONTEXT):
         if word in seen:
             lines.put(f"store i64 {seen[word]}, ptr {lines.offset('%context', 8 * index)}")
@@ -131,15 +168,13 @@ class _Block(NamedTuple):
     columns: str
 
 
-def _locate(
-    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str], per_batch: str
-) -> _Block:
+def _locate(lines: Lines, loops: _Loops, words: dict[str, str], per_batch: str) -> _Block:
     """The block of unit %u; neighbours share their columns of B."""
     batch = lines.let(f"sdiv i64 %u, {per_batch}")
     within = lines.let(f"srem i64 %u, {per_batch}")
     column_block = lines.let(f"sdiv i64 {within}, {words['n_row_blocks']}")
     row_block = lines.let(f"srem i64 {within}, {words['n_row_blocks']}")
-    indices = batch_indices(lines, batch, shape.n_batch, len(WORDS), 4)
+    indices = batch_indices(lines, batch, loops.n_batch, len(WORDS), 4)
     a, b, c = batch_entry(lines, indices, len(WORDS), (words["a"], words["b"], words["c"]))
     row = lines.let(f"mul i64 {row_block}, {words['row_block']}")
     column = lines.let(f"mul i64 {column_block}, {words['column_block']}")
@@ -148,16 +183,16 @@ def _locate(
     a = lines.offset(a, lines.let(f"mul i64 {row_block}, {words['a_block']}"))
     c = lines.offset(c, lines.let(f"mul i64 {row}, {words['c_row']}"))
     c = lines.offset(c, lines.let(f"mul i64 {column}, {words['c_column']}"))
-    if shape.pack_b:
+    if loops.pack_b:
         b = lines.offset(b, lines.let(f"mul i64 {column}, {words['b_column']}"))
     else:
-        panel = lines.let(f"sdiv i64 {column}, {shape.vectors * element.lanes}")
+        panel = lines.let(f"sdiv i64 {column}, %tile_columns")
         b = lines.offset(b, lines.let(f"mul i64 {panel}, {words['b_panel']}"))
     return _Block(a, b, c, rows, columns)
 
 
 def _depth_loop(
-    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str],
+    lines: Lines, loops: _Loops, words: dict[str, str],
     packed: tuple[str, str], block: _Block,
 ) -> None:  # fmt: skip
     """Blocks of k that are packed together; the tiles keep their sums in between."""
@@ -177,26 +212,26 @@ def _depth_loop(
     lines.put(f"%nka = getelementptr i8, ptr %ka, i64 {step_a}")
     lines.put(f"%nkb = getelementptr i8, ptr %kb, i64 {step_b}")
     tile_a, tile_b = "%ka", "%kb"
-    if shape.pack_a:
+    if loops.pack_a:
         tile_a = packed[0]
         lines.put(
-            f"call fastcc void @pack_a(ptr %ka, ptr {tile_a}, i64 {block.rows}, i64 {length}, "
+            f"call fastcc void %pack_a(ptr %ka, ptr {tile_a}, i64 {block.rows}, i64 {length}, "
             f"i64 {words['a_row']}, i64 {words['a_column']}, i64 {words['packed_a_stride']})"
         )
-    if shape.pack_b:
+    if loops.pack_b:
         tile_b = packed[1]
-    if shape.pack_b and shape.pack_b != "passing":
+    if loops.pack_b and loops.pack_b != "passing":
         lines.put(
-            f"call fastcc void @pack_b(ptr %kb, ptr {tile_b}, i64 {length}, i64 {block.columns}, "
+            f"call fastcc void %pack_b(ptr %kb, ptr {tile_b}, i64 {length}, i64 {block.columns}, "
             f"i64 {words['b_row']}, i64 {words['b_column']}, i64 {words['b_panel']})"
         )
-    _tile_loops(lines, shape, element, words, block._replace(a=tile_a, b=tile_b), "%kb")
+    _tile_loops(lines, loops, words, block._replace(a=tile_a, b=tile_b), "%kb")
     lines.label("next_depth")
     lines.put("br i1 %is_end, label %next_unit, label %depth")
 
 
 def _tile_loops(
-    lines: Lines, shape: ProductClass, element: Element, words: dict[str, str], block: _Block,
+    lines: Lines, loops: _Loops, words: dict[str, str], block: _Block,
     source_b: str,
 ) -> None:  # fmt: skip
     """Tiles of a unit, a row of them at a time so that their part of A stays in the first cache.
@@ -205,19 +240,19 @@ def _tile_loops(
     room behind its rows, and what is computed from that is not stored."""
     a, b, c, rows, n_columns = block
     a_step = words["a_tile"]
-    c_step = lines.let(f"mul i64 {words['c_row']}, {shape.rows}")
-    if shape.pack_b == "passing":
+    c_step = lines.let(f"mul i64 {words['c_row']}, %tile_rows")
+    if loops.pack_b == "passing":
         lines.put("br label %first")
         lines.label("first")
         operands = (a, source_b, c, "%scratch")
-        _columns_loop(lines, "first", shape, element, words, operands, n_columns, b)
+        _columns_loop(lines, "first", loops, words, operands, n_columns, b)
         a, c, sums = lines.offset(a, a_step), lines.offset(c, c_step), "%first_s"
-        rows = lines.let(f"sub i64 {rows}, {shape.rows}")
+        rows = lines.let(f"sub i64 {rows}, %tile_rows")
     else:
         sums = "%scratch"
     lines.put("br label %before_rows")
     lines.label("before_rows")
-    lines.put(f"%has_rows = icmp sge i64 {rows}, {shape.rows}")
+    lines.put(f"%has_rows = icmp sge i64 {rows}, %tile_rows")
     lines.put("br i1 %has_rows, label %rows, label %edge")
     lines.label("rows")
     lines.put(f"%rows_left = phi i64 [ {rows}, %before_rows ], [ %nrows_left, %rows_done ]")
@@ -225,11 +260,11 @@ def _tile_loops(
     lines.put(f"%rc = phi ptr [ {c}, %before_rows ], [ %nrc, %rows_done ]")
     lines.put(f"%rs = phi ptr [ {sums}, %before_rows ], [ %rows_s, %rows_done ]")
     operands = ("%ra", b, "%rc", "%rs")
-    _columns_loop(lines, "rows", shape, element, words, operands, n_columns)
+    _columns_loop(lines, "rows", loops, words, operands, n_columns)
     lines.put(f"%nra = getelementptr i8, ptr %ra, i64 {a_step}")
     lines.put(f"%nrc = getelementptr i8, ptr %rc, i64 {c_step}")
-    lines.put(f"%nrows_left = sub i64 %rows_left, {shape.rows}")
-    lines.put(f"%more_rows = icmp sge i64 %nrows_left, {shape.rows}")
+    lines.put("%nrows_left = sub i64 %rows_left, %tile_rows")
+    lines.put("%more_rows = icmp sge i64 %nrows_left, %tile_rows")
     lines.put("br i1 %more_rows, label %rows, label %edge")
     lines.label("edge")
     lines.put(f"%ea = phi ptr [ {a}, %before_rows ], [ %nra, %rows_done ]")
@@ -240,7 +275,7 @@ def _tile_loops(
     lines.put("br i1 %has_edge, label %edge_row, label %next_depth")
     lines.label("edge_row")
     # Rows that the tile before, or the unit before, computes as well, to the same bits.
-    missing = lines.let(f"sub i64 {shape.rows}, %edge_left")
+    missing = lines.let("sub i64 %tile_rows, %edge_left")
     back = lines.let(f"mul i64 {missing}, {words['overlaps']}")
     valid_at = lines.offset("%context", 8 * CONTEXT.index("valid_rows"))
     lines.put(f"store i64 {lines.let(f'add i64 %edge_left, {back}')}, ptr {valid_at}")
@@ -248,50 +283,44 @@ def _tile_loops(
     edge_a = lines.offset("%ea", lines.let(f"mul i64 {back}, {words['a_row']}"))
     edge_c = lines.offset("%ec", lines.let(f"mul i64 {back}, {words['c_row']}"))
     operands = (edge_a, b, edge_c, "%es")
-    _columns_loop(lines, "edge_row", shape, element, words, operands, n_columns)
-    lines.put(f"store i64 {shape.rows}, ptr {valid_at}")
+    _columns_loop(lines, "edge_row", loops, words, operands, n_columns)
+    lines.put(f"store i64 %tile_rows, ptr {valid_at}")
     lines.put("br label %next_depth")
 
 
 def _columns_loop(
-    lines: Lines, label: str, shape: ProductClass, element: Element, words: dict[str, str],
+    lines: Lines, label: str, loops: _Loops, words: dict[str, str],
     pointers: tuple[str, str, str, str], n_columns: str, packed: str = "",
 ) -> None:  # fmt: skip
     """One row of tiles, which leave B at `packed` if that is given; leaves the block `{label}_done`
     open, sums' end in `%{label}_s`."""
     a, b, c, sums = pointers
-    width = shape.vectors * element.lanes
-    c_step = lines.let(f"mul i64 {words['c_column']}, {width}")
+    c_step = lines.let(f"mul i64 {words['c_column']}, %tile_columns")
+    b_step = words["b_panel"]
+    if packed:
+        b_step = lines.let(f"mul i64 %tile_columns, {loops.element.n_bytes}")
     p = f"%{label}"
     lines.put(f"br label %{label}_tiles")
     lines.label(f"{label}_tiles")
-    lines.put(f"{p}_columns = phi i64 [ {n_columns}, %{label} ], [ {p}_ncolumns, %{label}_next ]")
-    lines.put(f"{p}_b = phi ptr [ {b}, %{label} ], [ {p}_nb, %{label}_next ]")
-    lines.put(f"{p}_c = phi ptr [ {c}, %{label} ], [ {p}_nc, %{label}_next ]")
-    lines.put(f"{p}_t = phi ptr [ {sums}, %{label} ], [ {p}_s, %{label}_next ]")
+    lines.put(f"{p}_columns = phi i64 [ {n_columns}, %{label} ], [ {p}_ncolumns, %{label}_tiles ]")
+    lines.put(f"{p}_b = phi ptr [ {b}, %{label} ], [ {p}_nb, %{label}_tiles ]")
+    lines.put(f"{p}_c = phi ptr [ {c}, %{label} ], [ {p}_nc, %{label}_tiles ]")
+    lines.put(f"{p}_t = phi ptr [ {sums}, %{label} ], [ {p}_s, %{label}_tiles ]")
     if packed:
-        lines.put(f"{p}_p = phi ptr [ {packed}, %{label} ], [ {p}_np, %{label}_next ]")
+        lines.put(f"{p}_p = phi ptr [ {packed}, %{label} ], [ {p}_np, %{label}_tiles ]")
         lines.put(f"{p}_np = getelementptr i8, ptr {p}_p, i64 {words['b_panel']}")
-    lines.put(f"{p}_ncolumns = sub i64 {p}_columns, {width}")
-    b_step = str(width * element.n_bytes) if packed else words["b_panel"]
+    lines.put(f"{p}_ncolumns = sub i64 {p}_columns, %tile_columns")
     lines.put(f"{p}_nb = getelementptr i8, ptr {p}_b, i64 {b_step}")
     lines.put(f"{p}_nc = getelementptr i8, ptr {p}_c, i64 {c_step}")
     lines.put(f"{p}_s = getelementptr i8, ptr {p}_t, i64 {words['sums_step']}")
-    columns = lines.smaller(f"{p}_columns", width)
+    columns = lines.smaller(f"{p}_columns", "%tile_columns")
     operands = f"ptr {a}, ptr {p}_b, ptr {p}_c, ptr {p}_t, i64 {columns}, ptr %context"
-    tile = "tile"
+    wide, narrow = "%wide", "%narrow"
     if packed:
-        tile, operands = "packing_tile", f"{operands}, ptr {p}_p"
-    if shape.edge_vectors != shape.vectors:
-        lines.put(f"{p}_is_narrow = icmp sle i64 {p}_columns, {shape.edge_vectors * element.lanes}")
-        lines.put(f"br i1 {p}_is_narrow, label %{label}_narrow, label %{label}_wide")
-        lines.label(f"{label}_narrow")
-        lines.put(f"call fastcc void @{tile}_{shape.rows}x{shape.edge_vectors}({operands})")
-        lines.put(f"br label %{label}_next")
-        lines.label(f"{label}_wide")
-    lines.put(f"call fastcc void @{tile}_{shape.rows}x{shape.vectors}({operands})")
-    lines.put(f"br label %{label}_next")
-    lines.label(f"{label}_next")
+        wide, narrow, operands = "%packing_wide", "%packing_narrow", f"{operands}, ptr {p}_p"
+    is_narrow = lines.let(f"icmp sle i64 {p}_columns, %edge_columns")
+    tile = lines.let(f"select i1 {is_narrow}, ptr {narrow}, ptr {wide}")
+    lines.put(f"call fastcc void {tile}({operands})")
     lines.put(f"{p}_more = icmp sgt i64 {p}_ncolumns, 0")
     lines.put(f"br i1 {p}_more, label %{label}_tiles, label %{label}_done")
     lines.label(f"{label}_done")
@@ -319,5 +348,7 @@ def _module_text(name: str, shape: ProductClass) -> str:
         parts.append(pack_a_function(element, shape.pack_a, shape.rows))
     if shape.pack_b and not passing[-1]:
         parts.append(pack_b_function(element, shape.pack_b, shape.vectors))
-    parts.append(_units_function(name, shape, element))
+    pack_b = "rows" if shape.pack_b and not passing[-1] else shape.pack_b
+    parts.append(_units_function(_Loops(element, shape.pack_a, pack_b, shape.n_batch)))
+    parts.append(_kernel_function(name, shape, element))
     return "\n".join(parts)

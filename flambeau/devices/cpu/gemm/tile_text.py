@@ -11,6 +11,7 @@ so that one text serves matrices in place, transposed or packed."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from flambeau.devices.cpu.gemm.elements import Element, Lines
@@ -28,6 +29,7 @@ CONTEXT: Final = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=128)
 def tile_function(
     element: Element, rows: int, vectors: int, is_c_contiguous: bool, has_all_rows: bool = True,
     packed_vectors: int = 0,
@@ -218,6 +220,7 @@ def _store_tile(
     lines.put("ret void")
 
 
+@lru_cache(maxsize=128)
 def ragged_function(element: Element, vectors: int, is_c_contiguous: bool) -> str:
     """`@put_ragged(from, c, rows, columns, row_bytes, c_row, c_column)`: the valid part of a tile
     of at most `vectors` a row, spilled to scratch, to C."""

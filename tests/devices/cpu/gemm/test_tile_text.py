@@ -12,6 +12,7 @@ from flambeau.devices.cpu import jit
 from flambeau.devices.cpu.gemm.elements import Element
 from flambeau.devices.cpu.gemm.grid import TILES
 from flambeau.devices.cpu.gemm.product_text import ProductClass, product_kernel
+from flambeau.devices.cpu.jit import compiler
 
 CPUS = {256: "znver1", 512: "skylake-avx512"}  # one with each width, whatever this machine is
 
@@ -23,11 +24,11 @@ def tiles(vector_bits):
 
 def loops_along_k(text, cpu, opcode):
     """Assembly of the blocks that branch to themselves and hold the opcode."""
-    jit._initialise()
-    machine = llvm.Target.from_triple(jit.TRIPLE).create_target_machine(
+    compiler.initialise()
+    machine = llvm.Target.from_triple(compiler.TRIPLE).create_target_machine(
         cpu=cpu, opt=1, reloc="pic", codemodel="small"
     )
-    module = llvm.parse_assembly(f'target triple = "{jit.TRIPLE}"\n{text}')
+    module = llvm.parse_assembly(f'target triple = "{compiler.TRIPLE}"\n{text}')
     assembly = machine.emit_assembly(module)
     blocks = re.split(r"\n(?=\.LBB)", assembly)
     loops = []

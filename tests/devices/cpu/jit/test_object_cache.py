@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from flambeau.base.config import CONFIG
-from flambeau.devices.cpu import object_cache
-from flambeau.devices.cpu.object_cache import ObjectCache
+from flambeau.devices.cpu.jit import object_cache
+from flambeau.devices.cpu.jit.object_cache import ObjectCache
 
 PAYLOAD = bytes(range(256)) * 20
 

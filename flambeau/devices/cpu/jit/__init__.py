@@ -3,30 +3,30 @@
 Keeps     everything missing in a call is linked in one go; code stays where it is until
           `release`, so that no thread can be in code that is gone; a process whose kernels are
           all on disk never imports LLVM.
-Touches   llvmlite, imported at the first kernel that is compiled; image; object_cache.
+Touches   image, object_cache; compiler, imported at the first kernel that is compiled.
 Not here  writing the text (codegen), running it (runner)."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from importlib import import_module
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 from flambeau.base.config import CONFIG, IMPORTED_AT
 from flambeau.devices.cpu import features
-from flambeau.devices.cpu.image import Image, LoadedCode, image_of
-from flambeau.devices.cpu.object_cache import ObjectCache, default_folder
+from flambeau.devices.cpu.jit.image import Image, LoadedCode
+from flambeau.devices.cpu.jit.object_cache import ObjectCache, default_folder
 from flambeau.devices.forks import at_fork
 
-FORMAT_VERSION: Final = 2
-TRIPLE: Final = "x86_64-unknown-linux-gnu"
+FORMAT_VERSION: Final = 3
 
 
 class Statistics:
@@ -43,18 +43,15 @@ class Statistics:
 
 STATS: Final = Statistics()
 
-_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_PACKAGE: Final = os.path.abspath(__file__).rsplit(os.sep, 4)[0]
 
 _lock = threading.RLock()
-# Held while LLVM works, also for a caller that was interrupted and is gone.
-_emitting = threading.RLock()
 _addresses: dict[str, int] = {}
 # Function -> the key that its object is kept under.
 _keys: dict[str, str] = {}
 _loads: dict[str, _Load] = {}
 # The switch that names a folder -> what is kept there.
 _caches: dict[str | None, ObjectCache] = {}
-_machines: dict[int, Any] = {}
 
 
 class _Load:
@@ -176,11 +173,45 @@ def _image_of(name: str, given: Text) -> Image:
         STATS.loaded += 1
         return image
     start = time.perf_counter_ns()
-    image = image_of(_emit(name, given), name)
+    image = _uninterrupted(partial(_compiled, name, given))
     STATS.compile_ns += time.perf_counter_ns() - start
     STATS.compiled += 1
     object_store().store(key, image.pack())
     return image
+
+
+def _compiled(name: str, given: Text) -> Image:
+    from flambeau.devices.cpu.jit.compiler import compiled_image
+
+    return compiled_image(name, text_of(given))
+
+
+def _uninterrupted(make: Callable[[], Image]) -> Image:
+    """What `make` gives, made by a thread of its own where this is the main one. Signal handlers
+    run on that: an exception out of one, in the middle of LLVM's binding, has it free memory twice,
+    and a handler that compiles in the middle of an import finds half a module."""
+    if threading.current_thread() is not threading.main_thread():
+        return make()
+    done: list[Image | BaseException] = []
+
+    def work() -> None:
+        try:
+            done.append(make())
+        except BaseException as error:
+            done.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # no thread can be started while the interpreter ends
+        work()
+    else:
+        thread.join()
+    if not done:  # a handler has forked, and this is the child
+        work()
+    if isinstance(done[0], BaseException):
+        raise done[0]
+    return done[0]
 
 
 def object_store() -> ObjectCache:
@@ -243,82 +274,6 @@ def _llvm_identity() -> str:
     return f"{(package / '_version.py').read_text()}|{size}"
 
 
-def _binding() -> Any:
-    return import_module("llvmlite.binding")
-
-
-@cache
-def _initialise() -> None:
-    binding = _binding()
-    # Process-wide and read when the first target machine is made. On loops written with explicit
-    # vectors, loop strength reduction gains nothing for a third of code generation, and selecting
-    # instructions one by one where LLVM can (it falls back to whole blocks) loses nothing for
-    # another third.
-    for option in ("-disable-lsr", "-fast-isel"):
-        binding.set_option("", option)
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-
-
-def _machine() -> Any:
-    level = CONFIG.codegen_level
-    machine = _machines.get(level)
-    if machine is None:
-        _initialise()
-        binding = _binding()
-        machine = _machines[level] = binding.Target.from_triple(TRIPLE).create_target_machine(
-            cpu=binding.get_host_cpu_name(),
-            features=binding.get_host_cpu_features().flatten(),
-            opt=level,
-            reloc="pic",
-            codemodel="small",
-        )
-    return machine
-
-
-def _emit(name: str, given: Text) -> bytes:
-    """The object of a text. Signal handlers run on the main thread: an exception out of one, in
-    the middle of the binding's own code, has it free memory twice, and a handler that compiles
-    in the middle of an import finds half a module. So that thread only waits."""
-    if threading.current_thread() is not threading.main_thread():
-        return _emitted(name, given)
-    done: list[bytes | BaseException] = []
-
-    def work() -> None:
-        try:
-            done.append(_emitted(name, given))
-        except BaseException as error:
-            done.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:  # no thread can be started while the interpreter ends
-        work()
-    else:
-        thread.join()
-    if not done:  # a handler has forked, and this is the child
-        work()
-    if isinstance(done[0], BaseException):
-        raise done[0]
-    return done[0]
-
-
-def _emitted(name: str, given: Text) -> bytes:
-    with _emitting:
-        text = text_of(given)
-        machine = _machine()
-        binding = _binding()
-        header = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
-        try:
-            module = binding.parse_assembly(header + text)
-            module.verify()
-        except RuntimeError as error:
-            raise RuntimeError(f"the text of kernel {name} is not LLVM: {error}\n{text}") from None
-        with module:
-            return bytes(machine.emit_object(module))
-
-
 def _link(images: dict[str, Image]) -> None:
     start = time.perf_counter_ns()
     load = _Load(LoadedCode(images))
@@ -328,17 +283,22 @@ def _link(images: dict[str, Image]) -> None:
     STATS.link_ns += time.perf_counter_ns() - start
 
 
+def _compiler() -> ModuleType | None:
+    """The module that compiles, if it was ever needed."""
+    return sys.modules.get(f"{__name__}.compiler")
+
+
 def _before_fork() -> None:
     """Take the lock and wait for LLVM's work of callers that are gone. LLVM's own lock is let go
     of: what else is done before a fork may compile."""
     _lock.acquire()
-    with _emitting:
-        pass
+    if (compiler := _compiler()) is not None:
+        compiler.wait_until_idle()
 
 
 def _after_in_child() -> None:
-    global _emitting
-    _emitting = threading.RLock()
+    if (compiler := _compiler()) is not None:
+        compiler.forget_lock()
     _lock.release()
 
 

@@ -4,7 +4,7 @@ Keeps     a damaged, foreign or unreadable file is a miss, never an error; files
           (written aside, then renamed); nothing is read from a folder that others may write;
           the folder stays below a bound in bytes, least recently used first out.
 Touches   base.cache_folder.
-Not here  what a key is made of (jit.py)."""
+Not here  what a key is made of (the package's own module)."""
 
 from __future__ import annotations
 
