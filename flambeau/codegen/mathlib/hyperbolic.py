@@ -1,7 +1,7 @@
 """sigmoid, tanh, sinh, cosh, asinh, acosh, atanh from the plain words.
 
 Keeps     odd functions keep the sign of zero; float32 results come from float64 arithmetic, those
-          of tanh from float32.
+          of sigmoid and tanh from float32.
 Touches   parts, coefficients, exponential.
 Not here  exp and log themselves.
 Source    e^x - 1 carried as a sum high + low, one division, its remainder put back.
@@ -21,10 +21,22 @@ TANH_BORDER: Final = 1.0
 
 
 def sigmoid_float32(k: Any, x: Any) -> Any:
-    """1 / (1 + e^-x); e^-x = 2^n (1 + u)."""
-    wide = clamp(k, parts.widened(k, x), -110.0, 90.0)
-    power, u = parts.exp_light(k, wide, -1.0)
-    return parts.narrowed(k, k.div(1.0, k.add(k.fma(power, u, power), 1.0)))
+    """1 / (1 + e) with e = e^-x = 2^n (high + low); far down all of it times 2^-40 and back, as e
+    has no float32 there."""
+    x = clamp(k, x, -106.0, 40.0)
+    far = k.lt(x, -80.0)
+    unit = k.select(far, 2.0**-40, k.constant(1.0, dtypes.float32))
+    n, shifted = parts.nearest_multiple(k, x, -parts.LOG2E, 127)
+    r = parts.reduced_32(k, k.neg(x), n)
+    curve = k.mul(k.mul(r, r), parts.horner(k, r, table.EXP_32))
+    high, low = parts.two_sum(k, k.constant(1.0, dtypes.float32), k.add(r, curve))
+    bits = k.sub(k.bitcast(shifted, dtypes.int32), k.select(far, k.constant(40, dtypes.int32), 0))
+    power = k.bitcast(k.shift_left(bits, 23), dtypes.float32)
+    divisor, divisor_low = parts.any_sum(k, unit, k.mul(power, high))
+    divisor_low = k.fma(power, low, divisor_low)
+    inverse = k.div(1.0, divisor)
+    rest = k.fma(k.neg(inverse), divisor_low, k.fma(k.neg(inverse), divisor, 1.0))
+    return k.mul(k.fma(rest, inverse, inverse), unit)
 
 
 def sigmoid_float64(k: Any, x: Any) -> Any:

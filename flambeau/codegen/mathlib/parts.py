@@ -139,11 +139,15 @@ def two_powers(k: Any, shifted: Any) -> tuple[Any, Any]:
     return k.bitcast(first, kind), k.bitcast(second, kind)
 
 
+def reduced_32(k: Any, x: Any, n: Any) -> Any:
+    """x - n log 2, float32."""
+    return k.fma(n, -LN2_LOW_32, k.fma(n, -LN2_HIGH_32, x))
+
+
 def exp_reduced_32(k: Any, x: Any, n: Any) -> Any:
     """e^(x - n log 2), float32. The last steps are 1 + r (1 + r p): each rounding is small
     beside the next."""
-    r = k.fma(n, -LN2_LOW_32, k.fma(n, -LN2_HIGH_32, x))
-    return horner(k, r, (1.0, 1.0, *table.EXP_32))
+    return horner(k, reduced_32(k, x, n), (1.0, 1.0, *table.EXP_32))
 
 
 def exp_light(k: Any, x: Any, scale: float = 1.0) -> tuple[Any, Any]:
