@@ -38,6 +38,9 @@ _LONG_ROW: Final = 8
 # columns takes all of them: packing twice costs more than it gains, the more so the fewer rows.
 _SHARED_ROWS: Final = 192
 _OWN_ROWS: Final = 2048
+# Rows of a unit from which packing all of B for itself costs less than the rows of A and C that
+# another thread has in its caches: what computed them, and what reads them, goes by rows.
+_ROWS_WORTH_PACKING: Final = 192
 # Units may end up to one part in so many after the soonest.
 _UNEVEN: Final = 25
 # Bytes of B that one unit walks over again and again, at most.
@@ -132,7 +135,11 @@ def pack_kinds(product: Product, element: Element, rows: int) -> tuple[str, str]
 
 
 class Grid(NamedTuple):
-    """Sizes of blocks of k, rows and columns, and how many units a chunk has."""
+    """Sizes of blocks of k, rows and columns, and how many units a chunk has.
+
+    rows_first    the units of the same rows follow each other, not those of the same columns
+    packs_own     each unit packs its columns of B for itself, where they are to be packed
+    """
 
     k_block: int
     row_block: int
@@ -141,6 +148,8 @@ class Grid(NamedTuple):
     n_column_blocks: int
     n_units: int
     chunk_units: int
+    rows_first: bool
+    packs_own: bool
 
 
 def grid_of(
@@ -163,6 +172,7 @@ def grid_of(
         k_block = round_up(-(-k // -(-k // deepest)), SUM_BLOCK)
     cached = cached // k_block // width * width
     n_column_blocks = -(-n // min(max(cached, width), round_up(n, width)))
+    is_cached = k_block == k and n_column_blocks == 1  # a thread's cache holds all of B
     work = m * n * k
     total = work * n_entries
     least = 1  # units that every thread has some of
@@ -177,9 +187,15 @@ def grid_of(
     n_row_blocks = max(1, min(tall, -(-wanted // n_column_blocks)))
     alone = max(n_column_blocks, min(wide, -(-least // n_entries)))
     has_own = k_block == k and m <= _OWN_ROWS and _is_even(wide, alone, n_entries, n_threads)
-    if packs[1] and (m <= _SHARED_ROWS or has_own):
+    tallest = m // _ROWS_WORTH_PACKING * n_entries
+    packs_own = True
+    if packs[1] and is_cached and n_threads > 1 and tallest >= 2 * n_threads > n_entries:
+        n_row_blocks = wanted = min(n_row_blocks, -(-2 * n_threads // n_entries))
+    elif packs[1] and (m <= _SHARED_ROWS or has_own):
         # Units that have all rows pack their columns of B for themselves, where they are hot.
         n_row_blocks, wanted = 1, -(-least // n_entries)
+    else:
+        packs_own = n_row_blocks == 1
     if n_row_blocks * n_column_blocks < wanted:
         n_column_blocks = min(wide, -(-wanted // n_row_blocks))
     if n_row_blocks >= n_column_blocks:
@@ -192,7 +208,10 @@ def grid_of(
     chunk = n_units = n_entries * n_row_blocks * n_column_blocks
     if n_threads > 1 and total > 2 * _THREAD_WORK:
         chunk = max(1, min(n_units // (4 * n_threads), _UNIT_WORK * n_units // total))
-    return Grid(k_block, row_block, column_block, n_row_blocks, n_column_blocks, n_units, chunk)
+    return Grid(
+        k_block, row_block, column_block, n_row_blocks, n_column_blocks, n_units, chunk,
+        is_cached, packs_own or n_row_blocks == 1,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=4096)

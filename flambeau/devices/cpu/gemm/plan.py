@@ -143,7 +143,7 @@ def _plan_part(
         steps.append(step)
         pack_a = ""
     b_panel = width * element.n_packed_bytes
-    if pack_b and grid.n_row_blocks > 1:
+    if pack_b and not grid.packs_own:
         step, b, b_panel, workspace = pack_b_step(product, element, pack_b, vectors, workspace)
         steps.append(step)
         pack_b = ""
@@ -161,6 +161,7 @@ def _plan_part(
     arguments: list[int | Operand] = [
         a.operand, b.operand, product.c.operand, product.m, product.n, product.k,
         grid.k_block, grid.row_block, grid.column_block, grid.n_row_blocks, grid.n_column_blocks,
+        *((grid.n_column_blocks, 1) if grid.rows_first else (1, grid.n_row_blocks)),
         a_block, scratch.a_tile or a_tile, a.row, a.column, b.row, b.column, b_panel,
         product.c.row, product.c.column,
         scratch.sums_step, scratch.packed_a, scratch.packed_a_stride, scratch.packed_b,

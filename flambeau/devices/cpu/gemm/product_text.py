@@ -36,8 +36,8 @@ _SOURCES: Final = ("base", "devices/cpu/gemm")
 # byte strides of a, b and c.
 WORDS: Final = (
     "a", "b", "c", "m", "n", "k", "k_block", "row_block", "column_block", "n_row_blocks",
-    "n_column_blocks", "a_block", "a_tile", "a_row", "a_column", "b_row", "b_column", "b_panel",
-    "c_row", "c_column",
+    "n_column_blocks", "row_step", "column_step", "a_block", "a_tile", "a_row", "a_column", "b_row",
+    "b_column", "b_panel", "c_row", "c_column",
     "sums_step", "packed_a", "packed_a_stride", "packed_b", "overlaps",
 )  # fmt: skip
 
@@ -169,11 +169,17 @@ class _Block(NamedTuple):
 
 
 def _locate(lines: Lines, loops: _Loops, words: dict[str, str], per_batch: str) -> _Block:
-    """The block of unit %u; neighbours share their columns of B."""
+    """The block of unit %u: the next rows come every row_step units, the next columns every
+    column_step."""
     batch = lines.let(f"sdiv i64 %u, {per_batch}")
     within = lines.let(f"srem i64 %u, {per_batch}")
-    column_block = lines.let(f"sdiv i64 {within}, {words['n_row_blocks']}")
-    row_block = lines.let(f"srem i64 {within}, {words['n_row_blocks']}")
+    row_block, column_block = (
+        lines.let(f"srem i64 {lines.let(f'sdiv i64 {within}, {step}')}, {count}")
+        for step, count in (
+            (words["row_step"], words["n_row_blocks"]),
+            (words["column_step"], words["n_column_blocks"]),
+        )
+    )
     indices = batch_indices(lines, batch, loops.n_batch, len(WORDS), 4)
     a, b, c = batch_entry(lines, indices, len(WORDS), (words["a"], words["b"], words["c"]))
     row = lines.let(f"mul i64 {row_block}, {words['row_block']}")

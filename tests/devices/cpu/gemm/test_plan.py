@@ -21,6 +21,7 @@ from gemm_support import (
 from flambeau.base import dtypes
 from flambeau.devices.cpu import jit
 from flambeau.devices.cpu.gemm import grid, plan_product
+from flambeau.devices.cpu.gemm.product_text import WORDS
 
 FLOAT = dtypes.float32
 WIDTHS = (256, 512)
@@ -170,6 +171,30 @@ def test_threads_end_together():
     for first in range(0, 256, row_block):
         rows[rows.index(min(rows))] += min(row_block, 256 - first)
     assert abs(rows[0] - rows[1]) <= 6
+
+
+def rows_of_units(plan):
+    """First rows of the last step's units, in order."""
+    words = dict(zip(WORDS, plan.steps[-1].arguments, strict=False))
+    count, step, block = words["n_row_blocks"], words["row_step"], words["row_block"]
+    return [unit // step % count * block for unit in range(plan.steps[-1].n_units)]
+
+
+@pytest.mark.parametrize("is_transposed", [False, True])
+@pytest.mark.parametrize(("m", "n", "k"), [(1200, 384, 128), (1600, 512, 64), (32, 512, 128)])
+def test_threads_keep_their_rows(rng, m, n, k, is_transposed):
+    """Where each thread's cache holds all of B, units go by rows, as kernels over rows do, and
+    pack B for themselves."""
+    a, b = filled(rng, (m, k), FLOAT), filled(rng, (k, n), FLOAT, is_transposed)
+    for vector_bits, n_threads in ((256, 2), (512, 2), (512, 3)):
+        c = filled(rng, (m, n), FLOAT)
+        plan = plan_of(a, b, c, FLOAT, vector_bits, n_threads)
+        assert len(plan.steps) == 1
+        rows = rows_of_units(plan)
+        # A few rows share a transposed B, whose columns are packed once.
+        assert (rows == sorted(rows) and len(set(rows)) > 1) or (is_transposed and m < 192)
+        BoundPlan(plan, a, b, c).run_threads(n_threads)
+        assert same_bits(c, expected(a, b, FLOAT))
 
 
 def test_runs_on_threads(rng):
