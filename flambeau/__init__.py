@@ -104,7 +104,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "as_strided", "from_dlpack",
     ),
     "flambeau.tensor.public.complex_members": (
-        "adjoint", "conj", "isreal", "positive", "resolve_conj", "resolve_neg", "vdot",
+        "adjoint", "conj", "isreal", "positive", "real", "resolve_conj", "resolve_neg", "vdot",
     ),
     "flambeau.tensor.public.printing": ("get_printoptions", "printoptions", "set_printoptions"),
     "flambeau.fft.short_time": ("istft", "stft"),

@@ -161,9 +161,10 @@ def istft(
     weights = _padded_window(_or_ones(window, width, input), width, n_fft)
     norm = "ortho" if normalized else None
     rows = input.transpose(-1, -2)
-    frames = spectra.irfft(rows, n_fft, norm=norm) if is_half else spectra.ifft(rows, norm=norm)
-    if not return_complex and not is_half:
-        frames = frames.real
+    if return_complex:
+        frames = spectra.ifft(rows, norm=norm)
+    else:  # the other half, where it is given, is not read
+        frames = spectra.irfft(rows[..., : n_fft // 2 + 1], n_fft, norm=norm)
     whole = _added(frames * weights, hop)
     squares = (weights * weights).expand(1, input.shape[-1], n_fft)
     overlap = _added(squares, hop)

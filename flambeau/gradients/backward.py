@@ -72,6 +72,7 @@ class Pass:
         self.arrived: dict[Any, Any] = {}
         self.waiting: dict[AccumulateGrad, int] = {}
         self.members: set[Any] = set()  # the nodes that may run
+        self.missed: list[AccumulateGrad] = []  # leaves at which nothing arrived
 
     # ------------------------------------------------------------ what is to be run
 
@@ -308,6 +309,7 @@ class Pass:
             self.arrived.pop(leaf, None)
             return
         if leaf not in self.arrived:
+            self.missed.append(leaf)
             return
         if targets is not None and not self.adds:
             cotangents = [self.arrived.pop(leaf)]
@@ -316,6 +318,39 @@ class Pass:
             targets.capture(leaf, cotangents)
             return
         accumulate(leaf, self.arrived, self.create_graph)
+
+
+def place(own: Any) -> tuple[int, int]:
+    """What tells a history from others."""
+    return id(getattr(own, "node", own)), own.output_index
+
+
+def reached(roots: Iterable[tuple[Any, Any]]) -> set[tuple[int, int]]:
+    """Places that the graph leads to by operators alone. One that hands nothing to an operand has
+    a derivative of zero there (relu's, of the second order); a user's function or hook means it."""
+    waiting = [own for own, _ in roots]
+    seen: set[tuple[int, int]] = set()
+    while waiting:
+        own = waiting.pop()
+        if own is None or place(own) in seen:
+            continue
+        seen.add(place(own))
+        node = getattr(own, "node", own)
+        if not node.always_runs and not (node.extras is not None and node.extras.post):
+            waiting += getattr(node, "edges", ())
+    return seen
+
+
+def _zeros_at(leaves: list[AccumulateGrad], roots: list[tuple[Any, Any]], walk: Pass) -> None:
+    """Accumulate zeros in leaves at which nothing arrived, where operators lead to them."""
+    places = reached(roots)
+    for leaf in leaves:
+        if place(leaf) in places:
+            layout = leaf.layout
+            walk.arrived[leaf] = RUNTIME.functions.zeros(
+                layout.shape, dtype=layout.dtype, device=layout.device
+            )
+            accumulate(leaf, walk.arrived, walk.create_graph)
 
 
 def _annotate(error: Exception, node: Node) -> None:
@@ -338,7 +373,10 @@ def run_backward(
     """Run a pass from (history, cotangent) roots; what arrived at `inputs` (histories)."""
     targets = None if inputs is None else Targets(inputs)
     walk = Pass(keep_graph, create_graph, targets, adds)
+    roots = list(roots)
     for history, cotangent in roots:
         walk.seed(history, cotangent)
     walk.run()
+    if walk.missed and adds:
+        _zeros_at(walk.missed, roots, walk)
     return [] if targets is None else targets.found

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flambeau.base.errors import helped
-from flambeau.gradients.backward import run_backward
+from flambeau.gradients.backward import place, reached, run_backward
 from flambeau.gradients.graph import AccumulateGrad, Node, Output, exposed
 from flambeau.gradients.hooks import retain_grad
 from flambeau.gradients.members import history
@@ -260,7 +260,7 @@ def grad(
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     roots = _roots(_as_tuple(outputs), grad_outputs)
     places = _histories(given)
-    if any(place is None for place in places):
+    if any(own is None for own in places):
         raise RuntimeError(
             helped(
                 "One of the differentiated Tensors does not require grad",
@@ -275,32 +275,12 @@ def grad(
         adds=False,
     )
     if any(value is None for value in found):
-        reached = _reached(roots)
-        for index, (value, place) in enumerate(zip(found, places, strict=True)):
+        led_to = reached(roots)
+        for index, (value, own) in enumerate(zip(found, places, strict=True)):
             layout = getattr(given[index], "_layout", None)
-            if value is None and layout is not None and _place(place) in reached:
+            if value is None and layout is not None and place(own) in led_to:
                 found[index] = _zeros(layout.shape, layout)
     return _filled(found, given, materialize_grads, allow_unused)
-
-
-def _place(own: Any) -> tuple[int, int]:
-    return id(getattr(own, "node", own)), own.output_index
-
-
-def _reached(roots: Sequence[tuple[Any, Any]]) -> set[tuple[int, int]]:
-    """Places that the graph leads to by operators alone. One that hands nothing to an operand has
-    a derivative of zero there (relu's, of the second order); a user's function means it."""
-    waiting = [own for own, _ in roots]
-    seen: set[tuple[int, int]] = set()
-    while waiting:
-        own = waiting.pop()
-        if own is None or _place(own) in seen:
-            continue
-        seen.add(_place(own))
-        node = getattr(own, "node", own)
-        if not node.always_runs:
-            waiting += getattr(node, "edges", ())
-    return seen
 
 
 def _filled(

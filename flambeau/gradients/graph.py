@@ -198,7 +198,12 @@ class OperatorNode(Node):
 
     def node_name(self) -> str:
         """torch's class name, from the operator and the form it was called in."""
-        return names.node_name(self.plan.operator.name, self.layouts, self.attributes)
+        if self.__class__ is not OperatorNode:
+            return type(self).__name__
+        plan = self.plan
+        return names.node_name(
+            plan.operator.name, self.layouts, self.attributes, in_place=plan.zero_target
+        )
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from flambeau.autograd.function import Function
 from flambeau.gradients.autocast import in_float32
+from flambeau.gradients.recording.drawn import shows
 from flambeau.linalg import checks
 from flambeau.linalg.factors import (
     LinalgSolveTriangular,
@@ -232,6 +233,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     return result_tuple("linalg_lu_factor", ("LU", "pivots"), (factor, pivots))
 
 
+@shows("LuUnpackBackward0")
 @takes_out
 def lu_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
@@ -276,6 +278,7 @@ def lu(A: Any, *, pivot: bool = True) -> Any:
     return result_tuple("linalg_lu", ("P", "L", "U"), tuple(lu_unpack(factor, pivots)))
 
 
+@shows("LinalgLuSolveBackward0")
 @in_float32
 @takes_out
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base import dtypes
 from flambeau.gradients.autocast import in_float32
+from flambeau.gradients.recording.drawn import shows
 from flambeau.linalg import checks
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import stored
@@ -110,6 +111,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     return multi_dot(list(matrices), out=out)
 
 
+@shows("LinalgCrossBackward0")
 def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     """Vectors that stand on pairs of vectors of three elements."""
     if input.dim() != other.dim():
@@ -191,6 +193,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     return stored(made, out)
 
 
+@shows("LinalgMatrixExpBackward0")
 def matrix_exp(A: Any) -> Any:
     """e to the power of square matrices: Taylor's series of a halved matrix, squared back."""
     checks.square("linalg.matrix_exp", A)

@@ -33,8 +33,8 @@ from flambeau.ops import names
 __all__ = [
     "AS_GIVEN", "BOOL_RESULT", "DEFAULT", "INT_TO_FLOAT", "REGISTRY", "SAME", "Bound",
     "Elementwise", "Inferred", "Number", "Operand", "Operator", "OptionalNumber", "OptionalOperand",
-    "OptionalTensor", "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "View", "c_type_name",
-    "check_floating", "not_implemented", "operator", "type_name",
+    "OptionalTensor", "Reduction", "Scalar", "Sizes", "Tensor", "Tensors", "Underivable", "View",
+    "c_type_name", "check_floating", "not_implemented", "operator", "type_name",
 ]  # fmt: skip
 
 # Kinds of operands, spelled as annotations; see Operator. An operand is a layout in inference, a
@@ -292,6 +292,22 @@ class Elementwise(Operator):
         return s.elementwise(self)  # type: ignore[no-any-return]
 
 
+class Underivable:
+    """Mixed in before an operator that has no derivative in torch: results require grad where an
+    operand does, and the backward pass raises when it arrives at them."""
+
+    name: ClassVar[str]
+
+    def vjp(self, t: Any, grad: Any) -> Any:
+        """Raise torch's error."""
+        raise RuntimeError(
+            helped(
+                f"derivative for aten::{self.name} is not implemented",
+                fix=f"call torch.{self.name} on x.detach(), or under torch.no_grad()",
+            )
+        )
+
+
 def type_name(given: Any) -> str:
     """torch's name of a dtype, or of a layout's, in messages: Float, Long ..."""
     element: dtype = given if isinstance(given, dtype) else given.dtype
@@ -315,6 +331,12 @@ def not_implemented(kernel: str, given: dtype) -> NotImplementedError:
     return NotImplementedError(helped(message, fix="convert with .to(torch.float32)"))
 
 
+class EveryDim(tuple[int, ...]):
+    """The dims of a reduction for which none were given: nodes of graphs are named after that."""
+
+    __slots__ = ()
+
+
 class Reduction(Operator):
     """An operator that folds dimensions away: `kind` is one of codegen.loops.REDUCTIONS.
 
@@ -329,6 +351,8 @@ class Reduction(Operator):
         """Shape without the reduced dims (or 1 with keepdim), the dtype torch gives."""
         result = self.result_dtype(input.dtype, dtype)
         dims = shapes.reduced_dims(input, dim)
+        if dim is None:
+            dims = EveryDim(dims)
         shape = shapes.reduced_shape(input.shape, dims, keepdim)
         out = contiguous(shape, result, input.device)
         return Inferred((out,), {"dim": dims, "keepdim": keepdim, "dtype": result})

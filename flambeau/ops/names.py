@@ -28,8 +28,9 @@ FILES: Final = _table({
     "draws.dirichlet": "sample_dirichlet _dirichlet_grad",
     "draws.gamma": "standard_gamma _standard_gamma_grad",
     "elementwise.activation": (
-        "relu threshold threshold_backward relu6 hardtanh leaky_relu prelu_kernel hardsigmoid "
-        "hardswish hardshrink softshrink tanhshrink softsign"
+        "relu threshold threshold_backward relu6 hardtanh hardtanh_backward leaky_relu "
+        "leaky_relu_backward prelu_kernel hardsigmoid hardsigmoid_backward hardswish "
+        "hardswish_backward hardshrink hardshrink_backward softshrink tanhshrink softsign"
     ),
     "elementwise.arithmetic": (
         "add sub rsub mul div true_divide floor_divide remainder fmod addcmul addcdiv lerp"
@@ -52,7 +53,8 @@ FILES: Final = _table({
     "elementwise.rounding": "floor ceil trunc round frac nan_to_num",
     "elementwise.signs": "neg abs sign sgn signbit",
     "elementwise.smooth_activation": (
-        "gelu gelu_backward silu mish softplus logsigmoid elu selu celu glu"
+        "gelu gelu_backward silu mish softplus softplus_backward logsigmoid elu selu celu "
+        "elu_backward glu"
     ),
     "elementwise.trigonometric": (
         "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit erf "
@@ -197,23 +199,25 @@ ALIASES: Final = _table({
 # Operators without a function of their own.
 INTERNAL: Final = frozenset((
     "einsum linear convolution_weight zeros ones full eye arange linspace logspace "
-    "sample_dirichlet standard_gamma threshold_backward relu6 hardtanh leaky_relu "
-    "prelu_kernel hardsigmoid hardswish softshrink tanhshrink softsign convert "
-    "contiguous_copy copy zero gelu gelu_backward silu mish softplus logsigmoid elu glu "
-    "trigamma scatter_fold index embedding_backward one_hot repeat avg_pool2d avg_pool3d "
-    "adaptive_avg_pool2d adaptive_avg_pool3d mean_of_windows_backward mean_of_windows "
-    "max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d "
-    "adaptive_max_pool3d largest_of_windows_backward gru_steps gru_steps_backward "
-    "lstm_steps lstm_steps_backward max_dim min_dim value_selecting_backward vector_norm "
-    "prod_dims attention attention_backward batch_norm_train batch_norm_backward "
-    "batch_norm_eval nll_loss nll_loss_backward cross_entropy cross_entropy_backward "
-    "group_norm_rows group_norm_backward mse_loss l1_loss smooth_l1_loss huber_loss "
-    "kl_div binary_cross_entropy dropout_mask layer_norm_rows layer_norm_alone "
+    "sample_dirichlet standard_gamma threshold_backward relu6 hardtanh hardtanh_backward "
+    "leaky_relu leaky_relu_backward prelu_kernel hardsigmoid hardsigmoid_backward "
+    "hardswish hardswish_backward hardshrink_backward softshrink tanhshrink softsign "
+    "convert contiguous_copy copy zero gelu gelu_backward silu mish softplus "
+    "softplus_backward logsigmoid elu elu_backward glu trigamma scatter_fold index "
+    "embedding_backward one_hot repeat avg_pool2d avg_pool3d adaptive_avg_pool2d "
+    "adaptive_avg_pool3d mean_of_windows_backward mean_of_windows max_pool2d_with_indices "
+    "max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d "
+    "largest_of_windows_backward gru_steps gru_steps_backward lstm_steps "
+    "lstm_steps_backward max_dim min_dim value_selecting_backward vector_norm prod_dims "
+    "attention attention_backward batch_norm_train batch_norm_backward batch_norm_eval "
+    "nll_loss nll_loss_backward cross_entropy cross_entropy_backward group_norm_rows "
+    "group_norm_backward mse_loss l1_loss smooth_l1_loss huber_loss kl_div "
+    "binary_cross_entropy dropout_mask layer_norm_rows layer_norm_alone "
     "layer_norm_backward rms_norm_backward softmax_backward log_softmax_backward "
     "special_i0e special_i1 special_i1e special_erfcx special_entr special_ndtr "
     "special_log_ndtr special_ndtri special_xlog1py special_zeta sgd_update adam_update "
     "rmsprop_update adagrad_update slice_backward select_backward diagonal_backward "
-    "as_strided_backward unfold_backward conj view expand alias slice unfold"
+    "as_strided_backward unfold_backward conj real view expand alias slice unfold"
 ).split())  # fmt: skip
 # Operators with a form that writes their first operand: name_.
 INPLACE: Final = frozenset((
@@ -273,7 +277,6 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
     "std_mean": (),
     "binary_cross_entropy_with_logits": (),
     "rms_norm": (),
-    "real": (),
     "imag": (),
     "view_as_real": (),
     "view_as_complex": (),

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base.layout import contiguous
 from flambeau.base.shapes import broadcast_shapes
+from flambeau.gradients.recording.drawn import attach_drawn
 from flambeau.random import fills_sampled
 from flambeau.random.generator import Generator, default_generator
 from flambeau.tensor import Tensor, conversion, creation, functions
@@ -34,7 +35,8 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson counts with the rates in `input`."""
     if input.numel() and not bool((input >= 0).all()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return _from_values("poisson()", (input,), generator, fills_sampled.fill_poisson)
+    made = _from_values("poisson()", (input,), generator, fills_sampled.fill_poisson)
+    return attach_drawn(made, "PoissonBackward0", input)  # type: ignore[no-any-return]
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
@@ -46,7 +48,9 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
         )
     shape = broadcast_shapes(tuple(count.shape), tuple(prob.shape))
     inputs = functions.expand(count, shape), functions.expand(prob, shape)
-    return _from_values("binomial()", inputs, generator, fills_sampled.fill_binomial)
+    made = _from_values("binomial()", inputs, generator, fills_sampled.fill_binomial)
+    attach_drawn(made, "NotImplemented", count, prob, refused="binomial")
+    return made
 
 
 def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:

@@ -17,7 +17,9 @@ from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.engine import callsite, stream
 from flambeau.gradients import members
+from flambeau.gradients.modes import is_grad_enabled, no_grad
 from flambeau.gradients.recording import record as gradient_record
+from flambeau.gradients.recording.drawn import attach_drawn, rename
 from flambeau.ops.define import type_name
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import Generator, default_generator
@@ -237,9 +239,12 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **named: Any) -> T
         shape = tuple(tensors[0].shape)
     spread = 1.0 if isinstance(std, Tensor) else float(std)
     made = _drawn(contiguous(shape, tensors[0].dtype), generator, _normal(0.0, spread))
-    if isinstance(std, Tensor):
-        made = made * std
-    made = made + mean
+    with no_grad():
+        if isinstance(std, Tensor):
+            made = made * std
+        made = made + mean
+    number = isinstance(mean, Tensor) + 2 * isinstance(std, Tensor)
+    attach_drawn(made, f"NormalBackward{number}", *tensors)
     if out is not None:
         out.copy_(made)
         return out  # type: ignore[no-any-return]
@@ -290,6 +295,10 @@ def bernoulli(
         )
     mask = _each(input, generator) if p is None else keep_mask(tuple(input.shape), p, generator)
     made = mask.to(input.dtype)
+    if p is None:
+        attach_drawn(made, "BernoulliBackward0", input)
+    else:
+        attach_drawn(made, "NotImplemented", input, refused="bernoulli")
     if out is not None:
         out.copy_(made)
         return out  # type: ignore[no-any-return]
@@ -355,8 +364,9 @@ def _with_replacement(weights: Tensor, draws: int, generator: Generator | None) 
 # In place ------------------------------------------------------------------------
 
 
-def _fill_in_place(target: Tensor, generator: Generator | None, fill: Fill) -> Tensor:
-    """Fill a tensor with draws in memory order; where it lies if nothing pending touches it."""
+def _fill_in_place(target: Tensor, generator: Generator | None, fill: Fill, kind: str) -> Tensor:
+    """Fill a tensor with draws in memory order; where it lies if nothing pending touches it. Its
+    node, where gradients are recorded, is called `kind`."""
     given = target._layout
     check_writable(given)
     storage = target._storage
@@ -382,7 +392,7 @@ def _fill_in_place(target: Tensor, generator: Generator | None, fill: Fill) -> T
         fill(generator or default_generator, made._storage.block.address, given.n_elements, given)
     back = [order.index(d) for d in range(given.ndim)]
     target.copy_(functions.permute(made, tuple(back)) if given.ndim > 1 else made)
-    return target
+    return _renamed(target, kind)
 
 
 def uniform_(
@@ -391,14 +401,14 @@ def uniform_(
 ) -> Tensor:  # fmt: skip
     """Fill with uniform draws from [from, to)."""
     low = float(named.pop("from", from_))
-    return _fill_in_place(self, generator, _uniform(low, float(to)))
+    return _fill_in_place(self, generator, _uniform(low, float(to)), "UniformBackward0")
 
 
 def normal_(
     self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with normal draws."""
-    return _fill_in_place(self, generator, _normal(float(mean), float(std)))
+    return _fill_in_place(self, generator, _normal(float(mean), float(std)), "NormalBackward0")
 
 
 def random_(self: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
@@ -415,20 +425,25 @@ def random_(self: Tensor, *bounds: Any, generator: Generator | None = None, **na
         draw = fills.random_bounds(given.dtype, low, high)
         fills.fill_integers(generator, address, count, given.dtype, draw)
 
-    return _fill_in_place(self, generator, fill)
+    number = 2 if high is None else 1 if len(bounds) == 1 else 0
+    return _fill_in_place(self, generator, fill, f"RandomBackward{number}")
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 0 and 1: with chance p, or with the chances in a tensor."""
     if isinstance(p, Tensor):
         made = _each(functions.expand(p, tuple(self.shape)), generator)
-        self.copy_(made)
-        return self
+        return _renamed(self.copy_(made), "BernoulliBackward1")
     order = sorted(range(self.ndim), key=lambda d: -abs(self._layout.strides[d]))
     mask = keep_mask(tuple(self.shape[d] for d in order), float(p), generator)
     back = tuple(order.index(d) for d in range(self.ndim))
-    self.copy_(functions.permute(mask, back) if self.ndim > 1 else mask)
-    return self
+    made = functions.permute(mask, back) if self.ndim > 1 else mask
+    return _renamed(self.copy_(made), "BernoulliBackward2")
+
+
+def _renamed(written: Tensor, kind: str) -> Tensor:
+    """A tensor just written, whose node, where gradients are recorded, is called `kind`."""
+    return rename(written, kind) if is_grad_enabled() else written
 
 
 def _sampled(function: Callable[..., None], *values: float) -> Fill:
@@ -440,12 +455,14 @@ def _sampled(function: Callable[..., None], *values: float) -> Fill:
 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with waiting times of rate lambd."""
-    return _fill_in_place(self, generator, _sampled(fills_sampled.fill_exponential, float(lambd)))
+    fill = _sampled(fills_sampled.fill_exponential, float(lambd))
+    return _fill_in_place(self, generator, fill, "ExponentialBackward0")
 
 
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of trials up to the first success."""
-    return _fill_in_place(self, generator, _sampled(fills_sampled.fill_geometric, float(p)))
+    fill = _sampled(fills_sampled.fill_geometric, float(p))
+    return _fill_in_place(self, generator, fill, "GeometricBackward0")
 
 
 def cauchy_(
@@ -453,7 +470,7 @@ def cauchy_(
 ) -> Tensor:
     """Fill with Cauchy draws."""
     fill = _sampled(fills_sampled.fill_cauchy, float(median), float(sigma))
-    return _fill_in_place(self, generator, fill)
+    return _fill_in_place(self, generator, fill, "CauchyBackward0")
 
 
 def log_normal_(
@@ -461,4 +478,4 @@ def log_normal_(
 ) -> Tensor:
     """Fill with exponentials of normal draws."""
     fill = _sampled(fills_sampled.fill_log_normal, float(mean), float(std))
-    return _fill_in_place(self, generator, fill)
+    return _fill_in_place(self, generator, fill, "LogNormalBackward0")

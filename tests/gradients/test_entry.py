@@ -236,3 +236,28 @@ def test_a_user_function_that_returns_none_means_it():
     assert torch.autograd.grad(Cut.apply(x).sum(), x, allow_unused=True) == (None,)
     with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
         torch.autograd.grad(Cut.apply(x).sum(), x)
+
+
+def test_backward_leaves_zeros_where_derivatives_vanish():
+    """relu's second derivative is zero, not missing; what is not in the graph stays None."""
+    x = torch.ones(2, requires_grad=True)
+    other = torch.ones(2, requires_grad=True)
+    (slope,) = torch.autograd.grad(x.relu().sum() + other.detach().sum(), x, create_graph=True)
+    slope.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+    assert other.grad is None
+
+
+def test_nothing_accumulates_where_a_user_function_gives_none():
+    class Nothing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+
+    x = torch.ones(2, requires_grad=True)
+    Nothing.apply(x).sum().backward()
+    assert x.grad is None

@@ -26,6 +26,7 @@ from operator_cases_support import (  # noqa: E402
 )
 
 from flambeau.base.dtypes import dtype as Dtype  # noqa: E402
+from flambeau.ops.define import Underivable  # noqa: E402
 
 make = partial(tensor_of, torch)
 
@@ -139,6 +140,16 @@ REFERENCES = {
     "attention": attention,
     "trigamma": lambda x: torch.polygamma(1, x),
     "threshold_backward": lambda g, x, t: torch.where(x <= t, 0, g),
+    "leaky_relu_backward": lambda g, x, slope: aten.leaky_relu_backward(g, x, slope, False),
+    "elu_backward": lambda g, x, *scales: aten.elu_backward(g, *scales, False, x),
+    "hardsigmoid_backward": lambda g, x: torch.where((x > -3) & (x < 3), g * (1 / 6), 0),
+    "hardswish_backward": lambda g, x: torch.where(
+        x <= -3, 0, torch.where(x < 3, g * (x / 3 + 0.5), g)
+    ),
+    **{
+        f"{name}_backward": getattr(aten, f"{name}_backward")
+        for name in ("hardtanh", "hardshrink", "softplus")
+    },
     "slice_backward": aten.slice_backward,
     "select_backward": aten.select_backward,
     "diagonal_backward": aten.diagonal_backward,
@@ -152,8 +163,6 @@ REFERENCES = {
 }
 # torch rounds a constant of their gradients to float32, whatever the dtype.
 ROUGH = ("hardsigmoid", "celu", "hardswish")
-# torch goes on with polygamma, which is not there yet.
-FIRST_ORDER = ("digamma",)
 
 
 def reference(name):
@@ -191,6 +200,10 @@ def weighed(key, tensors):
     return total
 
 
+def has_gradient(operator):
+    return operator.differentiable and not isinstance(operator, Underivable)
+
+
 def answer(key, operator, case):
     function = reference(operator.name)
     if function is None:
@@ -203,7 +216,7 @@ def answer(key, operator, case):
     outs = list(found) if isinstance(found, (tuple, list)) else [found]
     record = {"shapes": [list(each.shape) for each in outs], "out": [listed(o) for o in outs]}
     inputs = flat([*given, *named.values()])
-    if operator.name in ROUGH or not operator.differentiable or not inputs:
+    if operator.name in ROUGH or not has_gradient(operator) or not inputs:
         return record
     total = weighed(key, outs)
     if not isinstance(total, torch.Tensor):
@@ -211,7 +224,7 @@ def answer(key, operator, case):
     grads = torch.autograd.grad(total, inputs, create_graph=True, allow_unused=True)
     record["grad"] = [listed(each) for each in grads]
     slope = weighed(f"grad {key}", grads)
-    if isinstance(slope, torch.Tensor) and operator.name not in FIRST_ORDER:
+    if isinstance(slope, torch.Tensor):
         second = torch.autograd.grad(slope, inputs, allow_unused=True)
         record["second"] = [listed(each) for each in second]
     return record

@@ -69,7 +69,8 @@ def save_slots(plan: Plan, node: OperatorNode, operands: Any, outputs: Any) -> N
                 holds_tensor = True
                 value = [save(each, own) for each, own in zip(value, histories, strict=True)]
         else:
-            own: Any = OWN
+            # Of results that carry no gradient, such as indices, nothing leads back here.
+            own: Any = OWN if is_operand or value._layout.dtype.category >= 2 else None
             if is_operand:
                 own = next(edges) if plan.roles[slot][1] != "number" else None
             if wanted and value.__class__ not in NUMBERS:

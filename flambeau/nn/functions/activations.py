@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from flambeau.base import promotion
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 
 
@@ -143,6 +144,7 @@ def prelu(input: Any, weight: Any) -> Any:
     return t.prelu_kernel(input, weight)
 
 
+@shows("RreluWithNoiseBackward0")
 def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
     inplace: bool = False,

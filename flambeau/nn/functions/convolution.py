@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau.gradients.recording.drawn import shows
 from flambeau.nn.functions.windows import out_size, overlap_added, windows
 from flambeau.nn.modules.utils import repeated
 from flambeau.tensor import functions as t
@@ -152,6 +153,7 @@ def conv_transpose3d(
     )
 
 
+@shows("Im2ColBackward0")
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Any:
@@ -177,6 +179,7 @@ def unfold(
     return columns.squeeze(0) if is_single else columns
 
 
+@shows("Col2ImBackward0")
 def fold(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     stride: Any = 1,

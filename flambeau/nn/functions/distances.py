@@ -10,7 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import promotion
+from flambeau.base.shapes import broadcast_shapes
 from flambeau.gradients.autocast import in_float32
+from flambeau.gradients.modes import no_grad
+from flambeau.gradients.recording.drawn import shows
 from flambeau.nn.functions.losses import chosen_reduction, reduced
 from flambeau.tensor import functions as t
 
@@ -42,11 +45,16 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
             "expected common dtype to be floating point, yet common dtype is "
             f"{promotion.SCALAR_TYPE_NAMES[common.name]}"
         )
-    first = t.vector_norm(x1, 2, dim, True).clamp_min(eps)
-    second = t.vector_norm(x2, 2, dim, True).clamp_min(eps)
-    return ((x1 / first) * (x2 / second)).sum(dim)
+    shape = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
+    x1, x2 = x1.expand(shape), x2.expand(shape)
+    norms = [t.vector_norm(each, 2, dim, True).clone() for each in (x1, x2)]
+    with no_grad():  # shorter vectors have the gradient of their own length, as in torch
+        for norm in norms:
+            norm.clamp_min_(eps)
+    return ((x1 / norms[0]) * (x2 / norms[1])).sum(dim)
 
 
+@shows("NormBackward1")
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Any:
@@ -55,6 +63,7 @@ def pairwise_distance(
     return t.vector_norm(difference, p, difference.dim() - 1, keepdim)
 
 
+@shows("PdistBackward0")
 def pdist(input: Any, p: float = 2.0) -> Any:
     """Distances between every two rows, those of the first row first."""
     if input.dim() != 2:
@@ -121,6 +130,7 @@ def hinge_embedding_loss(
     return reduced(far + near, reduction)
 
 
+@shows("SoftMarginLossBackward0")
 @in_float32
 def soft_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,
@@ -146,6 +156,7 @@ def multilabel_soft_margin_loss(
     return reduced(losses, reduction)
 
 
+@shows("MultiMarginLossBackward0")
 @in_float32
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
@@ -230,6 +241,7 @@ def triplet_margin_with_distance_loss(
     return reduced((margin + near - far).clamp_min(0), reduction)
 
 
+@shows("MultilabelMarginLossBackward0")
 @in_float32
 def multilabel_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",

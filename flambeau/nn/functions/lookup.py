@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 
@@ -40,6 +41,7 @@ def embedding(
     return t.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
+@shows("EmbeddingBagBackward0")
 def embedding_bag(
     input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None,
     norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",

@@ -14,9 +14,19 @@ from flambeau.base import dtypes
 from flambeau.base.errors import helped
 from flambeau.base.shapes import whole_numbers
 from flambeau.gradients.autocast import in_float32
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 
 
+def _padding(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> str | None:
+    """torch's node of padding with what the tensor holds."""
+    stem = {"reflect": "Reflection", "replicate": "Replication"}.get(mode)
+    if mode == "circular":
+        return "torch::autograd::CopySlices"
+    return None if stem is None else f"{stem}Pad{len(pad) // 2}DBackward0"
+
+
+@shows(_padding)
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """The tensor with `pad` places more at both ends of its last dims."""
     sides = whole_numbers("pad", "pad", 2, pad)

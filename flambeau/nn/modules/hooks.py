@@ -3,32 +3,17 @@
 Keeps     a module without hooks pays one test per call (Module.__call__); hooks run in the order of
           registration, `prepend` first; removing a handle twice is harmless.
 Touches   gradients through autograd.Function for backward hooks.
-Not here  hooks of tensors (gradients.hooks)."""
+Not here  hooks of all modules (global_hooks.py), of tensors (gradients.hooks)."""
 
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
+from flambeau.nn.modules import global_hooks
 from flambeau.tensor import Tensor
 from flambeau.utils.hooks import RemovableHandle, registered
-
-# Hooks of every module.
-GLOBAL_FORWARD: Final[OrderedDict[int, Any]] = OrderedDict()
-GLOBAL_FORWARD_PRE: Final[OrderedDict[int, Any]] = OrderedDict()
-_GLOBAL_ALWAYS_CALLED: Final[OrderedDict[int, Any]] = OrderedDict()
-
-
-def register_module_forward_hook(hook: Any, *, always_call: bool = False) -> RemovableHandle:
-    """A forward hook of every module."""
-    return registered(GLOBAL_FORWARD, hook, False, (_GLOBAL_ALWAYS_CALLED, always_call))
-
-
-def register_module_forward_pre_hook(hook: Any) -> RemovableHandle:
-    """A forward pre-hook of every module."""
-    return registered(GLOBAL_FORWARD_PRE, hook)
 
 
 def register_forward_hook(
@@ -84,23 +69,23 @@ def call(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     called: set[int] = set()
     try:
         arguments, named = _before(module, arguments, named)
-        of_nodes = module._backward_hooks and module._is_full_backward_hook is False
-        is_watched = module._backward_pre_hooks or (module._backward_hooks and not of_nodes)
-        watch = _BackwardWatch(module) if is_watched else None
+        full, of_nodes = (global_hooks.backward_hooks(module, kind) for kind in (True, False))
+        before = [*global_hooks.BACKWARD_PRE.values(), *module._backward_pre_hooks.values()]
+        watch = _BackwardWatch(module, before, full) if before or full else None
         if watch is not None:
             arguments = watch.inputs(arguments)
         result = module.forward(*arguments, **named)
-        for number, hook in [*GLOBAL_FORWARD.items(), *module._forward_hooks.items()]:
+        for number, hook in [*global_hooks.FORWARD.items(), *module._forward_hooks.items()]:
             called.add(number)
             result = _after(module, number, hook, arguments, named, result)
         if watch is not None:
             result = watch.outputs(result)
         if of_nodes:
-            _hook_node(module, arguments, result)
+            _hook_node(module, of_nodes, arguments, result)
         return result
     except Exception:
-        always = {**_GLOBAL_ALWAYS_CALLED, **module._forward_hooks_always_called}
-        for number, hook in [*GLOBAL_FORWARD.items(), *module._forward_hooks.items()]:
+        always = {**global_hooks.FORWARD_ALWAYS_CALLED, **module._forward_hooks_always_called}
+        for number, hook in [*global_hooks.FORWARD.items(), *module._forward_hooks.items()]:
             if number in always and number not in called:
                 _after_an_error(module, number, hook, arguments, named, result)
         raise
@@ -109,7 +94,7 @@ def call(module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
 def _before(
     module: Any, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    for number, hook in [*GLOBAL_FORWARD_PRE.items(), *module._forward_pre_hooks.items()]:
+    for number, hook in [*global_hooks.FORWARD_PRE.items(), *module._forward_pre_hooks.items()]:
         if number in module._forward_pre_hooks_with_kwargs:
             found = hook(module, arguments, named)
             if found is None:
@@ -128,7 +113,7 @@ def _before(
 
 
 def _after(module: Any, number: int, hook: Any, arguments: Any, named: Any, result: Any) -> Any:
-    if number in module._forward_hooks_with_kwargs:
+    if number in module._forward_hooks_with_kwargs or number in global_hooks.FORWARD_WITH_KWARGS:
         found = hook(module, arguments, named, result)
     else:
         found = hook(module, arguments, result)
@@ -140,7 +125,7 @@ def _after_an_error(module: Any, number: int, hook: Any, *values: Any) -> None:
     try:
         _after(module, number, hook, *values)
     except Exception as error:
-        kind = "global module" if number in GLOBAL_FORWARD else "module"
+        kind = "global module" if number in global_hooks.FORWARD else "module"
         warnings.warn(
             f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced "
             f"as another error was raised in forward: {error}",
@@ -148,7 +133,7 @@ def _after_an_error(module: Any, number: int, hook: Any, *values: Any) -> None:
         )
 
 
-def _hook_node(module: Any, arguments: tuple[Any, ...], result: Any) -> None:
+def _hook_node(module: Any, hooks: list[Any], arguments: tuple[Any, ...], result: Any) -> None:
     """Give the backward hooks to the node of the first tensor that forward returned."""
     while not isinstance(result, Tensor):
         if not isinstance(result, (dict, list, tuple)) or not result:
@@ -157,7 +142,7 @@ def _hook_node(module: Any, arguments: tuple[Any, ...], result: Any) -> None:
     node = result.grad_fn
     if node is None:
         return
-    for hook in module._backward_hooks.values():
+    for hook in hooks:
         node.register_hook(partial(hook, module))
     given = {id(a.grad_fn) for a in arguments if isinstance(a, Tensor) and a.grad_fn is not None}
     if given != {id(one) for one, _ in node.next_functions}:
@@ -173,8 +158,10 @@ def _hook_node(module: Any, arguments: tuple[Any, ...], result: Any) -> None:
 class _BackwardWatch:
     """Identity functions around a forward that see the gradients on both sides."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, before: list[Any], full: list[Any]) -> None:
         self.module = module
+        self.before = before  # hooks that see the gradients of the outputs first
+        self.full = full  # hooks that see those of the inputs, too
         self.grad_outputs: Any = None
         self.n_inputs = 0
         self.sees_inputs = False
@@ -190,7 +177,7 @@ class _BackwardWatch:
 
         def finished(grads: tuple[Any, ...]) -> Any:
             full = _spread(grads, positions, len(arguments))
-            changed = _changed(self.module._backward_hooks, self.module, full, self.grad_outputs)
+            changed = _changed(self.full, self.module, full, self.grad_outputs)
             return tuple(changed[p] for p in positions)
 
         watched = _identity(finished, [arguments[p] for p in positions])
@@ -209,9 +196,9 @@ class _BackwardWatch:
 
         def arrived(grads: tuple[Any, ...]) -> Any:
             full = _spread(grads, positions, len(flat))
-            changed = _changed(self.module._backward_pre_hooks, self.module, full)
+            changed = _changed(self.before, self.module, full)
             self.grad_outputs = changed
-            if not self.sees_inputs and self.module._backward_hooks:
+            if not self.sees_inputs and self.full:
                 warnings.warn(
                     "Full backward hook is firing when gradients are computed with respect to "
                     "module outputs since no inputs require gradients. See https://docs.pytorch."
@@ -220,7 +207,7 @@ class _BackwardWatch:
                     stacklevel=5,
                 )
                 nothing = (None,) * self.n_inputs
-                made = _changed(self.module._backward_hooks, self.module, nothing, changed)
+                made = _changed(self.full, self.module, nothing, changed)
                 if made != nothing:
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always "
@@ -240,9 +227,9 @@ def _spread(grads: tuple[Any, ...], positions: list[int], count: int) -> tuple[A
     return tuple(map(found.get, range(count)))
 
 
-def _changed(hooks: Any, module: Any, grads: tuple[Any, ...], *more: Any) -> tuple[Any, ...]:
-    """Gradients as a table of hooks, one after the other, leaves them."""
-    for hook in list(hooks.values()):
+def _changed(hooks: list[Any], module: Any, grads: tuple[Any, ...], *more: Any) -> tuple[Any, ...]:
+    """Gradients as hooks, one after the other, leave them."""
+    for hook in hooks:
         found = hook(module, grads, *more)
         if found is not None:
             if len(found) != len(grads):

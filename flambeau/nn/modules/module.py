@@ -12,19 +12,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flambeau.nn.modules import hooks, paths, state
-from flambeau.nn.modules.hooks import (
-    GLOBAL_FORWARD,
-    GLOBAL_FORWARD_PRE,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
+from flambeau.nn.modules import global_hooks, hooks, paths, state
+from flambeau.nn.modules.global_hooks import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, through
 from flambeau.nn.modules.naming import indented, type_name
 from flambeau.nn.modules.state import _IncompatibleKeys  # noqa: F401
 from flambeau.nn.parameter import Buffer, Parameter
 from flambeau.tensor import Tensor
 
-__all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook"]
+__all__ = ["Module", *global_hooks.__all__]
+globals().update({name: getattr(global_hooks, name) for name in global_hooks.__all__})
 
 
 class Module:
@@ -88,7 +84,7 @@ class Module:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if (
             self._forward_hooks or self._forward_pre_hooks or self._backward_hooks
-            or self._backward_pre_hooks or GLOBAL_FORWARD or GLOBAL_FORWARD_PRE
+            or self._backward_pre_hooks or FORWARD or FORWARD_PRE or BACKWARD or BACKWARD_PRE
         ):  # fmt: skip
             return hooks.call(self, arguments, named)
         return self.forward(*arguments, **named)
@@ -127,7 +123,7 @@ class Module:
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._drop(name, "_modules")
-            modules[name] = value
+            modules[name] = through(global_hooks.MODULES, self, name, value)
             return
         if modules is not None and name in modules:
             if value is not None:
@@ -135,7 +131,7 @@ class Module:
                     f"cannot assign '{type_name(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
-            modules[name] = value
+            modules[name] = through(global_hooks.MODULES, self, name, value)
             return
         buffers = own.get("_buffers")
         if isinstance(value, Buffer) and buffers is not None:
@@ -148,7 +144,7 @@ class Module:
                     f"cannot assign '{type_name(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
-            buffers[name] = value
+            buffers[name] = through(global_hooks.BUFFERS, self, name, value)
             return
         object.__setattr__(self, name, value)
 
@@ -207,7 +203,7 @@ class Module:
                 f"created explicitly. To express '{name}' as a function of another Tensor, compute "
                 "the value in the forward() method."
             )
-        self._parameters[name] = param
+        self._parameters[name] = through(global_hooks.PARAMETERS, self, name, param)
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add a tensor of state that is not trained."""
@@ -219,7 +215,7 @@ class Module:
                 f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or "
                 "None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = through(global_hooks.BUFFERS, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -230,7 +226,7 @@ class Module:
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name(name, "module", self._modules)
-        self._modules[name] = module
+        self._modules[name] = through(global_hooks.MODULES, self, name, module)
 
     register_module = add_module
 

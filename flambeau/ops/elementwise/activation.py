@@ -1,6 +1,8 @@
 """Activations that bend the identity: relu and its kin, and the hard ones.
 
-Keeps     names of parameters are torch.nn.functional's; its functions see to `inplace`.
+Keeps     names of parameters are torch.nn.functional's; its functions see to `inplace`. A gradient
+          is an operator on (grad_output, input), so that second order finds its way to the input
+          even where its derivative is zero, as torch's does.
 Touches   ops.define.
 Not here  the smooth activations (smooth_activation.py), softmax (rows/softmax.py)."""
 
@@ -48,12 +50,18 @@ class Threshold(Elementwise):
         return [s(s.real(3, 4), 0.2, -3.0)]
 
 
-@operator("threshold_backward", function=False, inplace=False)
-class ThresholdBackward(Elementwise):
+class Slope(Elementwise):
+    """grad_output times a slope that is constant on either side of where the function bends."""
+
+    inplace = False
+    saved_for = {"grad_output": ("input",), "input": ()}
+
+
+@operator("threshold_backward", function=False)
+class ThresholdBackward(Slope):
     """grad where input is above the threshold, else 0."""
 
     specials = {"threshold": (0,)}
-    saved_for = {"grad_output": ("input",), "input": ()}
 
     def formula(self, k: Any, grad_output: Tensor, input: Tensor, threshold: Number) -> Any:
         return k.select(k.le(input, threshold), 0, grad_output)
@@ -79,7 +87,7 @@ class Relu6(Elementwise):
         return k.min(k.select(k.lt(input, 0), 0, input), 6)
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
-        return t.where(t.logical_and(input > 0, input < 6), grad, 0)
+        return t.hardtanh_backward(grad, input, 0.0, 6.0)
 
 
 @operator("hardtanh", function=False, aliases=("nn.functional.hardtanh",))
@@ -96,10 +104,27 @@ class HardTanh(Elementwise):
         return k.min(k.max(input, min_val), max_val)
 
     def vjp(self, t: Any, grad: Any, input: Any, min_val: Any, max_val: Any) -> Any:
-        return t.where(t.logical_and(input > min_val, input < max_val), grad, 0)
+        return t.hardtanh_backward(grad, input, min_val, max_val)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), -0.5, 0.3)]
+
+
+@operator("hardtanh_backward", function=False)
+class HardTanhBackward(Slope):
+    """grad where input lies between min_val and max_val or is NaN, else 0."""
+
+    def formula(
+        self, k: Any, grad_output: Tensor, input: Tensor, min_val: Number, max_val: Number
+    ) -> Any:
+        outside = k.or_(k.le(input, min_val), k.ge(input, max_val))
+        return k.select(outside, 0, grad_output)
+
+    def vjp(self, t: Any, grad: Any, input: Any, min_val: Any, max_val: Any, needs: Any) -> Any:
+        return t.hardtanh_backward(grad, input, min_val, max_val) if needs[0] else None, None
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), s.real(3, 4), -0.5, 0.3)]
 
 
 @operator("leaky_relu", function=False, aliases=("nn.functional.leaky_relu",))
@@ -112,10 +137,24 @@ class LeakyRelu(Elementwise):
         return k.select(k.gt(input, 0), input, k.mul(input, negative_slope))
 
     def vjp(self, t: Any, grad: Any, input: Any, negative_slope: Any) -> Any:
-        return t.where(input > 0, grad, grad * negative_slope)
+        return t.leaky_relu_backward(grad, input, negative_slope)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 0.3)]
+
+
+@operator("leaky_relu_backward", function=False)
+class LeakyReluBackward(Slope):
+    """grad where input is above 0, else negative_slope * grad."""
+
+    def formula(self, k: Any, grad_output: Tensor, input: Tensor, negative_slope: Number) -> Any:
+        return k.select(k.gt(input, 0), grad_output, k.mul(grad_output, negative_slope))
+
+    def vjp(self, t: Any, grad: Any, input: Any, negative_slope: Any, needs: Any) -> Any:
+        return t.leaky_relu_backward(grad, input, negative_slope) if needs[0] else None, None
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), s.real(3, 4), 0.3)]
 
 
 @operator("prelu_kernel", function=False, inplace=False)
@@ -144,7 +183,19 @@ class HardSigmoid(Elementwise):
         return k.div(k.min(k.max(k.add(input, 3), 0), 6), 6)
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
-        return t.where(t.logical_and(input > -3, input < 3), grad * (1 / 6), 0)
+        return t.hardsigmoid_backward(grad, input)
+
+
+@operator("hardsigmoid_backward", function=False)
+class HardSigmoidBackward(Slope):
+    """grad / 6 where input lies between -3 and 3, else 0."""
+
+    def formula(self, k: Any, grad_output: Tensor, input: Tensor) -> Any:
+        inside = k.and_(k.gt(input, -3), k.lt(input, 3))
+        return k.select(inside, k.mul(grad_output, 1 / 6), 0)
+
+    def vjp(self, t: Any, grad: Any, input: Any, needs: Any) -> Any:
+        return t.hardsigmoid_backward(grad, input) if needs[0] else None, None
 
 
 @operator("hardswish", function=False, aliases=("nn.functional.hardswish",))
@@ -157,8 +208,29 @@ class HardSwish(Elementwise):
         return k.div(k.mul(input, k.min(k.max(k.add(input, 3), 0), 6)), 6)
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
-        middle = t.where(input <= 3, grad * (input / 3 + 0.5), grad)
-        return t.where(input < -3, 0, middle)
+        return t.hardswish_backward(grad, input)
+
+
+@operator("hardswish_backward", function=False, inplace=False)
+class HardSwishBackward(Elementwise):
+    """grad * (input / 3 + 1 / 2) between -3 and 3, 0 below, grad above."""
+
+    saved_for = {"grad_output": ("input",), "input": ("grad_output", "input")}
+
+    def formula(self, k: Any, grad_output: Tensor, input: Tensor) -> Any:
+        middle = k.mul(grad_output, k.add(k.div(input, 3), 0.5))
+        above = k.select(k.lt(input, 3), middle, grad_output)
+        return k.select(k.le(input, -3), 0, above)
+
+    def vjp(self, t: Any, grad: Any, grad_output: Any, input: Any, needs: Any) -> Any:
+        return (
+            t.hardswish_backward(grad, input) if needs[0] else None,
+            self.curve(t, grad, grad_output, input) if needs[1] else None,
+        )
+
+    def curve(self, t: Any, grad: Any, grad_output: Any, input: Any) -> Any:
+        """The cotangent of the input, whose square bends between -3 and 3."""
+        return t.where(t.logical_and(input > -3, input < 3), grad * grad_output / 3, 0)
 
 
 @operator("hardshrink", aliases=("nn.functional.hardshrink",), inplace=False)
@@ -172,10 +244,25 @@ class HardShrink(Elementwise):
         return k.select(inside, 0.0, input)
 
     def vjp(self, t: Any, grad: Any, input: Any, lambd: Any) -> Any:
-        return t.where(t.logical_and(input >= -lambd, input <= lambd), 0, grad)
+        return t.hardshrink_backward(grad, input, lambd)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 0.2)]
+
+
+@operator("hardshrink_backward", function=False)
+class HardShrinkBackward(Slope):
+    """0 where input lies between -lambd and lambd, else grad."""
+
+    def formula(self, k: Any, grad_output: Tensor, input: Tensor, lambd: Number) -> Any:
+        inside = k.and_(k.ge(input, k.neg(lambd)), k.le(input, lambd))
+        return k.select(inside, 0, grad_output)
+
+    def vjp(self, t: Any, grad: Any, input: Any, lambd: Any, needs: Any) -> Any:
+        return t.hardshrink_backward(grad, input, lambd) if needs[0] else None, None
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), s.real(3, 4), 0.2)]
 
 
 @operator("softshrink", function=False, inplace=False, aliases=("nn.functional.softshrink",))
@@ -189,7 +276,7 @@ class SoftShrink(Elementwise):
         return k.select(k.gt(input, lambd), k.sub(input, lambd), below)
 
     def vjp(self, t: Any, grad: Any, input: Any, lambd: Any) -> Any:
-        return t.where(t.logical_and(input >= -lambd, input <= lambd), 0, grad)
+        return t.hardshrink_backward(grad, input, lambd)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 0.2)]

@@ -23,6 +23,7 @@ from flambeau.ops.define import (
     Operand,
     Operator,
     Tensor,
+    Underivable,
     c_type_name,
     check_floating,
     not_implemented,
@@ -273,7 +274,7 @@ def floor_quotient(k: Any, input: Any, other: Any) -> Any:
 
 
 @operator("floor_divide")
-class FloorDivide(Elementwise):
+class FloorDivide(Underivable, Elementwise):
     """input // other, rounded down."""
 
     complex_kernel = "div_floor_cpu"
@@ -288,7 +289,6 @@ class FloorDivide(Elementwise):
             raise not_implemented("div_floor_cpu", common)
 
     domain = {"other": (0.5, 2.0)}
-    differentiable = False
 
     def formula(self, k: Any, input: Operand, other: Operand) -> Any:
         return floor_quotient(k, input, _as_divisor(k, input, other))

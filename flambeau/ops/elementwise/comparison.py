@@ -19,6 +19,7 @@ from flambeau.ops.define import (
     Operand,
     OptionalOperand,
     Tensor,
+    Underivable,
     not_implemented,
     operator,
     type_name,
@@ -344,10 +345,9 @@ class ClampMax(Clamp):
 
 
 @operator("heaviside")
-class Heaviside(Elementwise):
+class Heaviside(Underivable, Elementwise):
     """0 below zero, 1 above, and `values` at zero."""
 
-    differentiable = False
     complex_error = RuntimeError, "heaviside is not yet implemented for complex tensors."
 
     def promoted(

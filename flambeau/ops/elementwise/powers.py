@@ -145,8 +145,8 @@ class Power(Elementwise):
             return t.where(exponent == 0, 0, grad * slope)
         if exponent == 0:
             return t.zeros_like(grad)
-        if exponent in (1, 2):
-            return grad if exponent == 1 else grad * (input * 2)
+        if exponent == 2:
+            return grad * (input * 2)
         return grad * (input.pow(exponent - 1) * exponent)
 
     def exponent_gradient(self, t: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:

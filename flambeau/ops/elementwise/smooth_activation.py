@@ -152,11 +152,39 @@ class SoftPlus(Elementwise):
         return k.select(k.gt(scaled, threshold), input, smooth)
 
     def vjp(self, t: Any, grad: Any, input: Any, beta: Any, threshold: Any) -> Any:
-        scaled = input if beta == 1 else input * beta
-        return t.where(scaled > threshold, grad, grad * scaled.sigmoid())
+        return t.softplus_backward(grad, input, beta, threshold)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 2.0, 1.0)]
+
+
+@operator("softplus_backward", function=False, inplace=False)
+class SoftPlusBackward(Elementwise):
+    """grad * sigmoid(beta x); grad itself where beta x is above the threshold."""
+
+    saved_for = {"grad_output": ("input",), "input": ("grad_output", "input")}
+    specials = {"beta": (1,)}
+
+    def formula(
+        self, k: Any, grad_output: Tensor, input: Tensor, beta: Number, threshold: Number
+    ) -> Any:
+        scaled = input if beta == 1 else k.mul(input, beta)
+        return k.select(k.gt(scaled, threshold), grad_output, k.mul(grad_output, k.sigmoid(scaled)))
+
+    def vjp(
+        self, t: Any, grad: Any, grad_output: Any, input: Any, beta: Any, threshold: Any, needs: Any
+    ) -> Any:
+        first = t.softplus_backward(grad, input, beta, threshold) if needs[0] else None
+        if not needs[1]:
+            return first, None
+        scaled = input if beta == 1 else input * beta
+        sigmoid = scaled.sigmoid()
+        curve = grad * grad_output * (sigmoid * (1 - sigmoid))
+        curve = curve if beta == 1 else curve * beta
+        return first, curve * (scaled < threshold)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [s(s.real(3, 4), s.real(3, 4), 1, 20), s(s.real(3, 4), s.real(3, 4), 2.0, 1.0)]
 
 
 @operator("logsigmoid", function=False, inplace=False, aliases=("nn.functional.logsigmoid",))
@@ -194,7 +222,7 @@ class Elu(ExponentialUnit):
         return self.value(k, input, alpha)
 
     def vjp(self, t: Any, grad: Any, input: Any, alpha: Any) -> Any:
-        return t.where(input <= 0, grad * (alpha * input.clamp(max=0).exp()), grad)
+        return t.elu_backward(grad, input, alpha, 1, 1)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 0.7)]
@@ -210,8 +238,7 @@ class Selu(ExponentialUnit):
         return self.value(k, input, SELU_ALPHA, SELU_SCALE)
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
-        scaled = grad * SELU_SCALE
-        return t.where(input > 0, scaled, scaled * (SELU_ALPHA * input.clamp(max=0).exp()))
+        return t.elu_backward(grad, input, SELU_ALPHA, SELU_SCALE, 1)
 
 
 @operator("celu", aliases=("nn.functional.celu",), methods=())
@@ -224,12 +251,47 @@ class Celu(ExponentialUnit):
         return self.value(k, input, alpha, 1, k.div(1.0, alpha) if alpha != 1 else 1)
 
     def vjp(self, t: Any, grad: Any, input: Any, alpha: Any) -> Any:
-        return t.where(input > 0, grad, grad * (input.clamp(max=0) / alpha).exp())
+        return t.elu_backward(grad, input, alpha, 1, 1 / alpha)
 
     specials = {"alpha": (1,)}
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 0.7)]
+
+
+@operator("elu_backward", function=False, inplace=False)
+class EluBackward(Elementwise):
+    """grad times the slope of scale * elu(input_scale * x): scale above 0, exponential below."""
+
+    saved_for = {"grad_output": ("input",), "input": ("grad_output", "input")}
+    specials = {"scale": (1,), "input_scale": (1,)}
+
+    def formula(
+        self, k: Any, grad_output: Tensor, input: Tensor, alpha: Number, scale: Number,
+        input_scale: Number,
+    ) -> Any:  # fmt: skip
+        inner = input if input_scale == 1 else k.mul(input, input_scale)
+        above = grad_output if scale == 1 else k.mul(grad_output, scale)
+        below = k.mul(above, k.mul(k.exp(inner), alpha))
+        if input_scale != 1:
+            below = k.mul(below, input_scale)
+        return k.select(k.le(input, 0), below, above)
+
+    def vjp(
+        self, t: Any, grad: Any, grad_output: Any, input: Any, alpha: Any, scale: Any,
+        input_scale: Any, needs: Any,
+    ) -> Any:  # fmt: skip
+        first = t.elu_backward(grad, input, alpha, scale, input_scale) if needs[0] else None
+        if not needs[1]:
+            return first, None
+        factor = alpha * scale * input_scale * input_scale
+        curve = grad * grad_output * ((input * input_scale).exp() * factor)
+        return first, t.where(input < 0, curve, 0)
+
+    def samples(self, s: Any) -> list[Any]:
+        return [
+            s(s.real(3, 4), s.real(3, 4), 1.0, 1, 1), s(s.real(3, 4), s.real(3, 4), 0.7, 1.3, 0.6)
+        ]  # fmt: skip
 
 
 @operator("glu", function=False, inplace=False, aliases=("nn.functional.glu",))

@@ -197,7 +197,9 @@ class InverseHyperbolicCosine(Elementwise):
         return k.acosh(input)
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
-        return grad * ((input - 1).rsqrt() * (input + 1).rsqrt())
+        if grad._layout.dtype.is_complex:
+            return grad * ((input - 1).rsqrt() * (input + 1).rsqrt())
+        return grad * (input * input - 1).rsqrt()
 
 
 @operator("atanh", methods=("atanh", "arctanh"), aliases=("arctanh",))
@@ -245,7 +247,7 @@ class Logit(Elementwise):
     def vjp(self, t: Any, grad: Any, input: Any, eps: Any) -> Any:
         slope = grad / (input * (1 - input))
         if eps is None:
-            return slope
+            return t.masked_fill(slope, t.logical_or(input < 0, input > 1), float("nan"))
         return t.where(t.logical_and(input >= eps, input <= 1 - eps), slope, 0)
 
 
@@ -332,7 +334,9 @@ class Trigamma(Elementwise):
     promote = INT_TO_FLOAT
     complex_kernel = "trigamma"
     domain = {"input": (0.5, 4.0)}
-    differentiable = False
+
+    def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        return grad * (-2 * t.special_zeta(3.0, input))
 
     def formula(self, k: Any, input: Tensor) -> Any:
         negative = k.lt(input, 0.5)

@@ -93,7 +93,13 @@ class CumulativeProduct(Scan):
         first_zero = t.logical_and(zeros, zeros.cumsum(dim) == 1)
         without = t.masked_fill(input, first_zero, 1).cumprod(dim)
         at_first = reversed_sum(grad * without, dim)
-        return t.where(first_zero, at_first, t.masked_fill(ordinary, zeros, 0))
+        later = t.masked_fill(ordinary, zeros, 0)
+        if t.is_grad_enabled():
+            # At the second zero 0 by the first, on which it depends.
+            second_zero = t.logical_and(zeros, zeros.cumsum(dim) == 2)
+            rest = t.masked_fill(input, second_zero, 1).cumprod(dim)
+            later = t.where(second_zero, reversed_sum(grad * rest, dim), later)
+        return t.where(first_zero, at_first, later)
 
 
 class Sorting(Operator):

@@ -337,8 +337,13 @@ class IndexFill(Operator):
         return (
             grad.index_fill(dim, index, 0) if needs[0] else None,
             None,
-            grad.index_select(dim, index).sum() if needs[2] else None,
+            self.of_value(t, grad, dim, index) if needs[2] else None,
         )
+
+    def of_value(self, t: Any, grad: Any, dim: int, index: Any) -> Any:
+        """The gradients of all places that were filled, each once however often it is named."""
+        kept = t.ones_like(grad).index_fill(dim, index, 0) != 0
+        return t.masked_fill(grad, kept, 0).sum()
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(5, 4), 0, s.permutation(3, below=5), 0.5)]

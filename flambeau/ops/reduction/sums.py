@@ -104,8 +104,13 @@ class Product(SumLike):
         n_zeros = zeros.sum(dim, True)
         others = t.prod_dims(t.masked_fill(input, zeros, 1), dim, True)
         at_zero = t.logical_and(zeros, n_zeros == 1)
-        slope = out / t.masked_fill(input, zeros, 1)
-        return grad * t.where(at_zero, others, slope)
+        slope = t.where(at_zero, others, out / t.masked_fill(input, zeros, 1))
+        if t.is_grad_enabled():
+            # At each of two zeros 0 by the other, on which it depends.
+            only_zeros = t.where(zeros, input, 0)
+            other_zero = only_zeros.sum(dim, True) - only_zeros
+            slope = t.where(t.logical_and(zeros, n_zeros == 2), others * other_zero, slope)
+        return grad * slope
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(3, 4)), s(s.real(3, 4), 1), s(s.real(2, 3, 4), 0, True)]
@@ -154,7 +159,7 @@ class Mean(Reduction):
         return b.map(part_by_part, total, count)
 
     def vjp(self, t: Any, grad: Any, input_layout: Any, dim: Any, keepdim: bool) -> Any:
-        count = n_reduced(input_layout.shape, dim)
+        count = n_reduced(input_layout.shape, dim) or 1  # of no elements nothing is divided
         return spread(grad / count, dim, keepdim, input_layout.shape)
 
     def samples(self, s: Any) -> list[Any]:

@@ -35,7 +35,7 @@ class Conj(View):
         return [s(s.complex(3, 4)), s(s.complex(3, 4).t())]
 
 
-@operator("real", methods=())
+@operator("real", function=False)
 class Real(View):
     """The real parts; a real tensor itself."""
 

@@ -10,6 +10,7 @@ import warnings
 from typing import Any, Final
 
 from flambeau.base.dtypes import dtype
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions
 from flambeau.tensor.tensor import Tensor
 
@@ -39,11 +40,11 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-def real(self: Tensor) -> Tensor:
+def real(input: Tensor) -> Tensor:
     """A view of the real parts; a real tensor itself."""
-    if self._layout.dtype.is_complex:
-        return functions.real(self)  # type: ignore[no-any-return]
-    return self
+    if input._layout.dtype.is_complex:
+        return functions.real(input)  # type: ignore[no-any-return]
+    return input
 
 
 def set_real(self: Tensor, value: Any) -> None:
@@ -116,6 +117,7 @@ def H(self: Tensor) -> Tensor:
     return conj(functions.t(self) if ndim else self)
 
 
+@shows("VdotBackward0")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Sum of the products of two vectors, the first one conjugated."""
     return functions.dot(conj(input), other)  # type: ignore[no-any-return]

@@ -1,21 +1,22 @@
 """Functions made of a few recorded operators, for which torch has names.
 
 Keeps     no kernel of their own: the fuser sees the operators, gradients follow from theirs.
-Touches   functions, fills.
+Touches   functions, creation.
 Not here  functions with several forms (forms.py)."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 from flambeau.base import dtypes, shapes
 from flambeau.gradients.autocast import in_float32
 from flambeau.gradients.modes import is_grad_enabled
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import creation, functions
 from flambeau.tensor.arguments import python_data
 from flambeau.tensor.inplace import stored, takes_out
-from flambeau.tensor.public import fills
 from flambeau.tensor.tensor import Tensor
 
 
@@ -62,11 +63,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     second = [shapes.wrap_dim(each, ndim_b) for each in second]
     kept_a = [each for each in range(ndim_a) if each not in first]
     kept_b = [each for each in range(ndim_b) if each not in second]
-    left = functions.permute(a, (*kept_a, *first)).reshape((-1, count) if count else (0, 0))
-    right = functions.permute(b, (*second, *kept_b)).reshape((count, -1) if count else (0, 0))
     shape = (*[shape_a[each] for each in kept_a], *[shape_b[each] for each in kept_b])
-    if not count:
-        return fills.zeros(shape, dtype=a._layout.dtype)
+    n_rows, n_columns = (math.prod(sizes) for sizes in (shape[: len(kept_a)], shape[len(kept_a) :]))
+    left = functions.permute(a, (*kept_a, *first)).reshape((n_rows, count))
+    right = functions.permute(b, (*second, *kept_b)).reshape((count, n_columns))
     found = functions.mm(left, right).reshape(shape)
     return stored(  # type: ignore[no-any-return]
         found, out,
@@ -95,6 +95,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return functions.mul(left, right).reshape(shape)  # type: ignore[no-any-return]
 
 
+@shows("TraceBackward0")
 @in_float32
 def trace(input: Tensor) -> Tensor:
     """Sum of a matrix's diagonal."""
@@ -187,6 +188,7 @@ def flipud(input: Tensor) -> Tensor:
     return functions.flip(input, (0,))  # type: ignore[no-any-return]
 
 
+@shows("Rot90Backward0")
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Turned by k quarters in the plane of two dims."""
     if len(dims) != 2:
@@ -257,6 +259,7 @@ def dstack(tensors: Any) -> Tensor:
 # Diagonals -----------------------------------------------------------------------------
 
 
+@shows("DiagEmbedBackward0")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dim as the diagonal of two new ones, zeros elsewhere."""
     ndim = input._layout.ndim + 1
@@ -271,6 +274,9 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return made
 
 
+@shows(
+    lambda input, *_, **__: "DiagEmbedBackward0" if input.ndim == 1 else "DiagonalBackward0_copy"
+)
 @takes_out
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A vector as a diagonal matrix, a matrix's diagonal as a vector."""
@@ -287,6 +293,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(input.reshape(-1), offset)
 
 
+@shows("BlockDiagBackward0")
 def block_diag(*tensors: Any) -> Tensor:
     """Matrices along the diagonal of a larger one."""
     parts = [_at_least(each, 2) for each in _listed(tensors)]
@@ -377,6 +384,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return functions.stack([each.reshape(-1) for each in grids], 1)  # type: ignore[no-any-return]
 
 
+@shows("StackBackward0")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Combinations of r elements of a vector, a row each."""
     if input._layout.ndim != 1:
@@ -386,8 +394,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     size = input._layout.n_elements
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = list(choose(range(size), r))
-    if r == 0 or not places:
-        return creation.empty(len(places) if r else 0, r, dtype=input._layout.dtype)
+    if r == 0:
+        return creation.empty(0, r, dtype=input._layout.dtype)
     flat = creation.tensor([place for row in places for place in row], dtype=dtypes.int64)
     made: Tensor = functions.index_select(input, 0, flat).reshape(len(places), r)
     return made

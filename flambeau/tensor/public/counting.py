@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from flambeau.base import dtypes, promotion
+from flambeau.gradients.recording.drawn import shows
 from flambeau.ops.define import c_type_name, not_implemented
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
@@ -218,6 +219,7 @@ def _edges(input: Tensor, bins: Any, limits: Any) -> Tensor:
     return t.linspace(low, high, bins + 1, dtype=input.dtype)  # type: ignore[no-any-return]
 
 
+@shows("DistBackward0")
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """Norm of order p of the difference."""
     return t.vector_norm(input - other, p)  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
+from flambeau.gradients.recording.drawn import shows
 from flambeau.ops.define import REGISTRY
 from flambeau.tensor import functions, number_rules
 from flambeau.tensor.arguments import refused, refuses
@@ -93,6 +94,7 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)  # type: ignore[no-any-return]
 
 
+@shows("MaskedSelectBackward0")
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """Elements where the mask is true, as one row."""
     if mask._layout.dtype is not dtypes.bool_:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from flambeau.base import dtypes
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import stored
 from flambeau.tensor.tensor import Tensor, result_tuple
@@ -30,6 +31,7 @@ _FORMATS: Final = {
 }
 
 
+@shows("FrexpBackward0")
 def frexp(input: Tensor, *, out: Any = None) -> Any:
     """(mantissa, exponent): input = mantissa * 2^exponent, sizes of mantissas in [1/2, 1).
 

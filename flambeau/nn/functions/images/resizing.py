@@ -10,11 +10,13 @@ import math
 import warnings
 from typing import Any
 
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
+@shows("PixelShuffleBackward0")
 def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     """(..., C r^2, H, W) as (..., C, H r, W r)."""
     factor = upscale_factor
@@ -31,6 +33,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     return parts.permute(order).reshape(*lead, out, height * factor, width * factor)
 
 
+@shows("PixelUnshuffleBackward0")
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     """(..., C, H r, W r) as (..., C r^2, H, W)."""
     factor = downscale_factor
@@ -43,6 +46,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     )
 
 
+@shows("ChannelShuffleBackward0")
 def channel_shuffle(input: Any, groups: int) -> Any:
     """Channels of all groups in turn."""
     batch, channels = input.shape[:2]
@@ -120,6 +124,17 @@ def _check_sizes(input: Any, sizes: tuple[int, ...]) -> None:
         )
 
 
+def _interpolation(input: Any, *arguments: Any, mode: str = "nearest", **named: Any) -> str | None:
+    """torch's node of a kind of interpolation; None where it has no node of its own."""
+    kind = arguments[2] if len(arguments) > 2 else mode
+    if kind == "area":
+        return None
+    stem = {"nearest-exact": "NearestExact"}.get(kind, kind.capitalize())
+    tail = "Aa" if named.get("antialias") else ""
+    return f"Upsample{stem}{input.ndim - 2}D{tail}Backward0"
+
+
+@shows(_interpolation)
 def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: Any = None, recompute_scale_factor: Any = None, antialias: bool = False,

@@ -13,6 +13,7 @@ import warnings
 from typing import Any, Final
 
 from flambeau.base.errors import helped
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 
 _MODES: Final = ("bilinear", "nearest", "bicubic")
@@ -77,6 +78,7 @@ def _line(count: int, align_corners: bool, element: Any) -> Any:
     return line if align_corners else line * (count - 1) / count
 
 
+@shows(lambda input, *_, **__: f"GridSampler{input.ndim - 2}DBackward0")
 def grid_sample(
     input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None,

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import stored
 from flambeau.tensor.tensor import Tensor
 
 
+@shows("PolygammaBackward0")
 def polygamma(n: Any, input: Any, *, out: Any = None) -> Tensor:
     """The n-th derivative of digamma.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base import shapes
 from flambeau.base.dtypes import NAN, float32, float64
+from flambeau.gradients.recording.drawn import shows
 from flambeau.ops.define import not_implemented
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
@@ -52,6 +53,7 @@ def _some(name: str, input: Tensor, dim: int) -> int:
     return at
 
 
+@shows("KthvalueBackward0")
 def kthvalue(
     input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None
 ) -> Any:
@@ -113,6 +115,7 @@ def _median(
     return _pair(name, input, _middle(input, at, skips_nan), at, keepdim, out)
 
 
+@shows(lambda input, dim=None, *_, **__: f"MedianBackward{int(dim is not None)}")
 def median(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The lower median of all elements, or (values, indices) along a dim; NaN wins.
 
@@ -122,11 +125,13 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = 
     return _median("median", input, dim, keepdim, out, skips_nan=False)
 
 
+@shows(lambda input, dim=None, *_, **__: f"NanmedianBackward{int(dim is not None)}")
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """median of what is not NaN."""
     return _median("nanmedian", input, dim, keepdim, out, skips_nan=True)
 
 
+@shows("ModeBackward0")
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """(the most frequent value along a dim, where it last is); the smallest of equally frequent."""
     at = _some("mode", input, dim)
@@ -181,6 +186,7 @@ def _cumulative(name: str, input: Tensor, dim: int, out: Any, largest: bool) -> 
     return result_tuple(name, ("values", "indices"), (values, places))
 
 
+@shows("CummaxBackward0")
 def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """(largest up to each place of a dim, where it last came).
 
@@ -190,11 +196,13 @@ def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     return _cumulative("cummax", input, dim, out, largest=True)
 
 
+@shows("CumminBackward0")
 def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """(smallest up to each place of a dim, where it last came)."""
     return _cumulative("cummin", input, dim, out, largest=False)
 
 
+@shows("LogcumsumexpBackward0")
 def logcumsumexp(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
     """log of the running sum of exponentials, by steps of 1, 2, 4 ...; nothing overflows."""
     if not input.is_floating_point() and not input.is_complex():
@@ -277,6 +285,7 @@ def _between(rows: Any, q: Any, interpolation: str, skips_nan: bool) -> Any:
     return t.lerp(low, high, share.expand(low.shape))
 
 
+@shows("SqueezeBackward4")
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
     interpolation: str = "linear", out: Any = None,
@@ -289,6 +298,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out, skips_nan=False)
 
 
+@shows("SqueezeBackward4")
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
     interpolation: str = "linear", out: Any = None,

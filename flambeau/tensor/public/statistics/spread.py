@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import dtypes, shapes
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import stored
 from flambeau.tensor.public.composed import trapezoid
@@ -120,6 +121,7 @@ def corrcoef(input: Tensor) -> Tensor:
     return t.clamp(found, -1.0, 1.0)  # type: ignore[no-any-return]
 
 
+@shows("CdistBackward0")
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0,
     compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary",
@@ -221,6 +223,7 @@ def _slope(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     return t.cat(pieces, dim)  # type: ignore[no-any-return]
 
 
+@shows("RenormBackward0")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Tensor:
     """Slices along a dim scaled down to a norm of at most maxnorm."""
     if p <= 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions
 from flambeau.tensor.inplace import stored
 from flambeau.tensor.tensor import Tensor
@@ -79,6 +80,7 @@ def _multiplied(input: Tensor, dim: int, index: Tensor, factors: Tensor) -> Tens
 # reduce= ---------------------------------------------------------------------------------
 
 
+@shows("ScatterReduceBackward0")
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
     include_self: bool = True, out: Any = None,
@@ -128,6 +130,7 @@ def scatter_reduce_(
     return input.copy_(found)
 
 
+@shows("IndexReduceBackward0")
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     include_self: bool = True, out: Any = None,

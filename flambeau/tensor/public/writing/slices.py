@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base import dtypes
 from flambeau.base.errors import helped
+from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 from flambeau.tensor.public.forms import index_put, index_put_
 from flambeau.tensor.public.queries import broadcast_tensors
@@ -79,6 +80,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
+@shows("MaskedScatterBackward0")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy whose places under the mask hold the elements of source, one after the other.
 
@@ -131,6 +133,7 @@ def _kind(tensor: Tensor) -> str:
     return type_name(tensor._layout)
 
 
+@shows("PutBackward0")
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements, counted in row-major order, replaced or added to."""
     flat = t.clone(input).reshape(-1)
@@ -158,11 +161,13 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
     return t.split(input, list(split_sizes), dim)  # type: ignore[no-any-return]
 
 
+@shows("UnsafeSplitBackward0")
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """split."""
     return t.split(input, split_size, dim)  # type: ignore[no-any-return]
 
 
+@shows("UnsafeSplitBackward0")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """chunk."""
     return t.chunk(input, chunks, dim)  # type: ignore[no-any-return]
