@@ -116,6 +116,20 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+# Row-major layouts of late: a tensor that a loop makes and drops finds its own, and what is noted
+# in its memo, when it is made again.
+MAX_RECENT: Final = 1000
+_RECENT: Final[dict[tuple[tuple[int, ...], dtype], Layout]] = {}
+
+
 def contiguous(shape: tuple[int, ...], element: dtype, device: Device = CPU) -> Layout:
     """Row-major layout of a fresh tensor."""
-    return layout(shape, contiguous_strides(shape), element, device)
+    if device is not CPU:
+        return layout(shape, contiguous_strides(shape), element, device)
+    found = _RECENT.get((shape, element))
+    if found is None:
+        if len(_RECENT) >= MAX_RECENT:
+            _RECENT.clear()
+        found = layout(shape, contiguous_strides(shape), element)
+        _RECENT[shape, element] = found
+    return found

@@ -195,13 +195,17 @@ class _Bounded(Constraint):
         return f"{self.__class__.__name__[1:]}({shown})"
 
 
+def _whole(value: Tensor, inside: Tensor) -> Tensor:
+    """Which of those inside are whole numbers: of integers, all."""
+    return inside if value.dtype.category <= 1 else (value % 1 == 0) & inside
+
+
 class _IntegerInterval(_Bounded):
     is_discrete = True
     names = ("lower_bound", "upper_bound")
 
     def check(self, value: Tensor) -> Tensor:
-        inside = (self.lower_bound <= value) & (value <= self.upper_bound)
-        return (value % 1 == 0) & inside
+        return _whole(value, (self.lower_bound <= value) & (value <= self.upper_bound))
 
 
 class _IntegerGreaterThan(_Bounded):
@@ -209,7 +213,7 @@ class _IntegerGreaterThan(_Bounded):
     names = ("lower_bound",)
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value >= self.lower_bound)
+        return _whole(value, value >= self.lower_bound)
 
 
 class _Real(Constraint):

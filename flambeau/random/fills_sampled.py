@@ -14,8 +14,9 @@ Not here  checks that need the values of an input tensor: torch's sentences are 
     _standard_gamma(A)              fill_gamma
     _sample_dirichlet(A)            fill_dirichlet, rows along the last dimension
     multinomial(P, k, True), k > 1  fill_multinomial; P float64, else as float32
-    multinomial(P, k, False), k = 1 fill_exponential(1) of P's shape and strides in its dtype; then
-                                    P / q and topk(k), or argmax for k = 1 (whatever replacement)
+    multinomial(P, k, False)        fill_exponential(1) of P's shape and strides in its dtype; then
+                                    P / q and topk(k)
+    multinomial(P, 1, either)       the same with argmax; fill_multinomial_once for a contiguous P
     gumbel_softmax                  fill_exponential(1) contiguous, then -log
     rrelu (training)                fill_rrelu_noise: only elements <= 0 draw"""
 
@@ -37,6 +38,7 @@ _TWO_DOUBLES: Final = Struct("<QQqqdd")
 _ONE_ADDRESS: Final = Struct("<QQqqQ")
 _TWO_ADDRESSES: Final = Struct("<QQqqQQ")
 _ADDRESS_COUNT_ADDRESS: Final = Struct("<QQqqQqQ")
+_ADDRESS_COUNT_ADDRESSES: Final = Struct("<QQqqQqQQ")
 _ADDRESS_COUNTS_ADDRESS: Final = Struct("<QQqqQqqQ")
 _ADDRESS_DOUBLES: Final = Struct("<QQqqQdd")
 _WIDE: Final = (dtypes.float32, dtypes.float64)
@@ -177,6 +179,17 @@ def fill_multinomial(
     row = _row(categories)
     values = (CODES[element], weights, categories, draws, ctypes.addressof(row))
     run("multinomial", generator, _ADDRESS_COUNTS_ADDRESS, address, rows * draws, 0, *values)
+
+
+def fill_multinomial_once(
+    generator: Generator, address: int, rows: int, categories: int, element: dtype, weights: int
+) -> None:
+    """A category as int64 for each row of weights (float32 or float64). Where they are no weights
+    nothing is drawn, and the first category is -1 or -2: the sentences of `fill_multinomial`."""
+    row = _row(2 * categories + 8)
+    start = ctypes.addressof(row)
+    values = (CODES[element], weights, categories, start, start + 8 * (categories + 8))
+    run("multinomial_once", generator, _ADDRESS_COUNT_ADDRESSES, address, rows, 0, *values)
 
 
 def fill_rrelu_noise(

@@ -9,9 +9,10 @@ Not here  the streams themselves (fills.py), dropout as an operator (nn.function
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base import dtypes, promotion
+from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
@@ -68,8 +69,11 @@ def _fresh(
     return made
 
 
+_UNHEEDED: Final = {"layout", "pin_memory", "names", "memory_format"}
+
+
 def _refuse_others(name: str, named: dict[str, Any]) -> None:
-    for other in named.keys() - {"layout", "pin_memory", "names", "memory_format"}:
+    for other in named.keys() - _UNHEEDED if named else ():
         raise TypeError(f"{name}() got an unexpected keyword argument '{other}'")
 
 
@@ -305,6 +309,11 @@ def bernoulli(
     return made
 
 
+_WIDE: Final = (dtypes.float32, dtypes.float64)
+_NO_PROBABILITY: Final = "probability tensor contains either `inf`, `nan` or element < 0"
+_NO_WEIGHTS: Final = "invalid multinomial distribution (sum of probabilities <= 0)"
+
+
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *,
     generator: Generator | None = None, out: Any = None,
@@ -324,14 +333,18 @@ def multinomial(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
     weights = input.detach()
+    given = weights._layout
+    is_plain = given.is_contiguous and not given.is_conj and given.n_elements
+    if num_samples == 1 and is_plain and given.dtype in _WIDE and given.device is not META:
+        return stored(_once(weights, generator), out)  # type: ignore[no-any-return]
     if bool((~(weights >= 0) | (weights == float("inf"))).any()):
         raise RuntimeError(
-            "probability tensor contains either `inf`, `nan` or element < 0"
+            _NO_PROBABILITY
             if num_samples == 1 or not replacement
             else "invalid multinomial distribution (encountering probability entry < 0)"
         )
     if bool((weights.sum(-1) == 0).any()):
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        raise RuntimeError(_NO_WEIGHTS)
     if replacement and num_samples > 1:
         made = _with_replacement(weights, num_samples, generator)
     else:
@@ -342,6 +355,24 @@ def multinomial(
         else:
             made = functions.topk(shares, num_samples)[1]
     return stored(made, out)  # type: ignore[no-any-return]
+
+
+def _once(weights: Tensor, generator: Generator | None) -> Tensor:
+    """One category for each row of contiguous weights."""
+    from flambeau.tensor import conversion
+
+    shape, element = weights._layout.shape, weights._layout.dtype
+    source = conversion.address_of(weights, "multinomial()")
+    made = creation.empty_layout(contiguous((*shape[:-1], 1), dtypes.int64))
+    address = made._storage.block.address
+    fills_sampled.fill_multinomial_once(
+        generator or default_generator, address, made._layout.n_elements, shape[-1], element, source
+    )
+    first = conversion.read_one(address, dtypes.int64)
+    if first < 0:
+        raise RuntimeError(_NO_PROBABILITY if first == -1 else _NO_WEIGHTS)
+    index_bounds.know(made, 0, shape[-1] - 1)
+    return made
 
 
 def _with_replacement(weights: Tensor, draws: int, generator: Generator | None) -> Tensor:

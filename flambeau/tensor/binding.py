@@ -15,7 +15,8 @@ from flambeau.base.devices import META
 from flambeau.base.dtypes import EIGHT_BITS
 from flambeau.base.layout import Layout
 from flambeau.base.promotion import INT_TO_FLOAT, SCALARS
-from flambeau.engine import callsite, stream
+from flambeau.devices.cpu import memory
+from flambeau.engine import callsite, run, stream
 from flambeau.engine.signature import Signature, number_formats
 from flambeau.engine.storage import new_storage
 from flambeau.engine.view import UNPLACED, View
@@ -452,10 +453,7 @@ def view_of(source: Tensor, layout: Layout, offset: int) -> Tensor:
 
 def check_size(layout: Layout) -> None:
     """Refuse what no machine could hold, at the line that asks for it."""
-    from flambeau.devices.cpu import memory
-    from flambeau.engine import run
-
-    if layout.device is not META and layout.n_bytes > memory.machine_bytes():
+    if layout.n_bytes > memory.machine_bytes() and layout.device is not META:
         if layout.n_bytes >= 1 << 63:
             raise RuntimeError(
                 f"Storage size calculation overflowed with sizes={list(layout.shape)}"

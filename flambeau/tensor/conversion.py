@@ -101,10 +101,10 @@ def read_one(address: int, element: dtype) -> Any:
     read = _SINGLE.get(element)
     if read is not None:
         return read(raw)[0]
-    return _decoded(raw, element)[0]
+    return decoded(raw, element)[0]
 
 
-def _decoded(raw: bytes, element: dtype) -> list[Any]:
+def decoded(raw: bytes, element: dtype) -> list[Any]:
     """Elements of packed bytes as Python numbers."""
     count = len(raw) // element.itemsize
     if element.format:
@@ -134,7 +134,7 @@ def flat_values(tensor: Tensor) -> list[Any]:
         tensor = functions.contiguous_copy(tensor)
         layout = tensor._layout
     address = address_of(tensor, "tolist()")
-    return _decoded(ctypes.string_at(address, layout.n_bytes), layout.dtype)
+    return decoded(ctypes.string_at(address, layout.n_bytes), layout.dtype)
 
 
 def tolist(tensor: Tensor) -> Any:

@@ -227,6 +227,9 @@ def sizes_of(size: tuple[Any, ...], name: str) -> tuple[int, ...]:
             )
     made = []
     for position, each in enumerate(size):
+        if type(each) is int and each >= 0:
+            made.append(each)
+            continue
         if not hasattr(each, "__index__") or isinstance(each, bool):
             raise not_an_int(name, "size", 1, position, named_type(each))
         number = each.__index__()

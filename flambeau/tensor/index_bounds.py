@@ -7,11 +7,14 @@ Not here  the errors themselves, which differ from operator to operator."""
 
 from __future__ import annotations
 
+import ctypes
 import weakref
+from collections.abc import Iterable
 from typing import Any, Final
 
 from flambeau.base.devices import META
-from flambeau.base.layout import contiguous
+from flambeau.base.layout import Layout, contiguous
+from flambeau.engine import stream
 from flambeau.engine.storage import Storage
 from flambeau.engine.view import UNPLACED
 from flambeau.tensor import conversion, functions
@@ -49,23 +52,38 @@ PASSED_ON: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+# Operators whose result holds places along a dim of `input`.
+PLACES: Final = frozenset(("argmax", "argmin"))
+
+
 def follow(name: str, arguments: dict[str, Any], result: Any) -> None:
     """Note the bounds of an integer result that follow from how it was made."""
-    if name in ("argmax", "argmin"):
-        source, dim = arguments["input"], arguments.get("dim")
-        shape = source._layout.shape
-        size = source._layout.n_elements if dim is None or not shape else shape[dim]
-        know(result, 0, max(size - 1, 0))
+    if name in PLACES:
+        know(result, 0, highest_place(arguments["input"]._layout, arguments.get("dim")))
         return
     sources: list[Tensor] = []
     for operand in PASSED_ON.get(name, ()):
         value = arguments[operand]
         sources.extend(value if isinstance(value, tuple) else (value,))
+    found = of_all(sources)
+    if found is not None:
+        know(result, *found)
+
+
+def highest_place(layout: Layout, dim: int | None) -> int:
+    """The largest place along a dim, or in all elements in order."""
+    size = layout.n_elements if dim is None or not layout.shape else layout.shape[dim]
+    return max(size - 1, 0)
+
+
+def of_all(sources: Iterable[Tensor]) -> tuple[int, int] | None:
+    """Bounds of the values of some tensors together, where those of each are known."""
     ranges = [known(source) for source in sources]
-    if ranges and None not in ranges:
-        lowest = min(each[0] for each in ranges)  # type: ignore[index]
-        highest = max(each[1] for each in ranges)  # type: ignore[index]
-        know(result, lowest, highest)
+    if not ranges or None in ranges:
+        return None
+    lowest = min(each[0] for each in ranges)  # type: ignore[index]
+    highest = max(each[1] for each in ranges)  # type: ignore[index]
+    return lowest, highest
 
 
 def first_outside(
@@ -108,7 +126,10 @@ def _first_outside(index: Tensor, low: int, high: int) -> int | None:
         whole = storage.layout.span
         if whole <= max(layout.n_elements * WHOLE_FACTOR, WHOLE_ELEMENTS):
             # Once for the storage, so that no later use of it has to run what is pending.
-            lowest, highest = _range(new_tensor(storage, contiguous((whole,), layout.dtype)))
+            if whole <= FEW:
+                lowest, highest = _few(index)
+            else:
+                lowest, highest = _range(new_tensor(storage, contiguous((whole,), layout.dtype)))
             know(index, lowest, highest)
             if low <= lowest and highest < high:
                 return None
@@ -124,6 +145,16 @@ def _first_of(index: Tensor, low: int, high: int) -> int | None:
         if not low <= value < high:
             return int(value)
     return None
+
+
+def _few(index: Tensor) -> tuple[int, int]:
+    """The range of all that the storage of a view holds."""
+    storage = index._storage
+    if storage.segment is not None:
+        stream.materialize(index, "index bounds")
+    raw = ctypes.string_at(storage.block.address, storage.layout.span_bytes)
+    values = conversion.decoded(raw, storage.layout.dtype)
+    return int(min(values)), int(max(values))
 
 
 def _range(index: Tensor) -> tuple[int, int]:

@@ -71,8 +71,8 @@ def test_a_read_recorded_before_a_write_keeps_the_old_value() -> None:
 
 def test_index_values_are_read_once_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
     reads = []
-    real = index_bounds._range
-    monkeypatch.setattr(index_bounds, "_range", lambda index: reads.append(1) or real(index))
+    real = index_bounds._few
+    monkeypatch.setattr(index_bounds, "_few", lambda index: reads.append(1) or real(index))
     table = torch.arange(50.0)
     index = torch.tensor([3, 1, 2])
     for _ in range(5):

@@ -60,6 +60,7 @@ RECIPES: Final[dict[str, Recipe]] = {
     "gamma": (rejection.gamma, (*_SAMPLED, normal.add_one_normal, rejection.add_gamma)),
     "dirichlet": (rejection.dirichlet, (*_SAMPLED, normal.add_one_normal, rejection.add_gamma)),
     "multinomial": (rejection.multinomial, _SAMPLED),
+    "multinomial_once": (rejection.multinomial_once, (add_unit_many, *_SAMPLED)),
 }
 for _dtype in ("float32", "float16", "bfloat16"):
     RECIPES[f"uniform_{_dtype}"] = (partial(uniform.uniform_small, dtype=_dtype), ())

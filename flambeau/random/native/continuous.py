@@ -12,7 +12,7 @@ from collections.abc import Callable
 from flambeau.random.native.convert import in_runs, itemsize_of
 from flambeau.random.native.fill import Fill
 from flambeau.random.native.mathematics import log, log1p, tangent
-from flambeau.random.native.writer import Value
+from flambeau.random.native.writer import Function, Value
 
 
 def _transform(fill: Fill, formula: Callable[[Value], Value]) -> None:
@@ -30,8 +30,12 @@ def exponential(fill: Fill) -> None:
     """Parameter: -1 / rate. log1p(-u) times it."""
     f = fill.f
     (scale,) = (each.splat(4) for each in fill.parameters("double"))
-    # + 0.0 turns the -0.0 of u = 0 into torch's 0.0.
-    _transform(fill, lambda u: log1p(f, -u, is_exact=True) * scale + 0.0)
+    _transform(fill, lambda u: waiting_time(f, u, scale))
+
+
+def waiting_time(f: Function, u: Value, scale: Value | float) -> Value:
+    """log1p(-u) * scale; + 0.0 turns the -0.0 of u = 0 into torch's 0.0."""
+    return log1p(f, -u, is_exact=True) * scale + 0.0
 
 
 def geometric(fill: Fill) -> None:

@@ -8,8 +8,10 @@ Source    Hoermann, PTRS and BTRS (1993); Marsaglia and Tsang, gamma variables (
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
+from flambeau.random.native.continuous import waiting_time
 from flambeau.random.native.convert import in_runs, itemsize_of
 from flambeau.random.native.fill import Fill
 from flambeau.random.native.layout import DTYPE_CODES
@@ -367,6 +369,47 @@ def multinomial(fill: Fill) -> None:
         with f.count(draws) as k:
             found = _first_reaching(f, row, categories, f.call("unit_double", fill.state))
             f.store(found, fill.target, (r * draws + k) << 3)
+
+
+def multinomial_once(fill: Fill) -> None:
+    """One category a row: the largest quotient of its weight and a waiting time, NaN above all.
+
+    Parameters: address of the weights (float32 or float64), categories, addresses of two rows of
+    doubles. Where the weights are none nothing is drawn and the first result is -1 for one below
+    zero, infinite or NaN, -2 for a row without any. count = rows.
+    """
+    f = fill.f
+    source, categories, row, draws = fill.parameters("ptr", "i64", "ptr", "ptr")
+    dtype = fill.dtype
+    is_float32 = dtype.equal(DTYPE_CODES["float32"])
+    row_bytes = categories * itemsize_of(f, dtype)
+    fault = f.variable("i64", 0)
+    with f.count(fill.count) as r:
+        f.call("load_doubles", f.at(source, r * row_bytes), row, categories, dtype)
+        largest = f.variable("double", 0.0)
+        with f.count(categories) as i:
+            weight = f.load("double", row, i << 3)
+            is_weight = (weight >= 0.0) & (weight < math.inf)
+            fault.set(is_weight.choose(fault.now, -1))
+            largest.set((weight > largest.now).choose(weight, largest.now))
+        is_empty = largest.now.equal(0.0) & fault.now.equal(0)
+        fault.set(is_empty.choose(-2, fault.now))
+    with f.when(fault.now.differs(0)):
+        f.store(fault.now, fill.target)
+    with f.when(fault.now.equal(0)), f.count(fill.count) as r:
+        f.call("load_doubles", f.at(source, r * row_bytes), row, categories, dtype)
+        f.call("unit_many", fill.state, draws, categories)
+        with f.count(categories, 4) as i:
+            f.store(waiting_time(f, f.load("<4 x double>", draws, i << 3), -1.0), draws, i << 3)
+        found, best = f.variable("i64", 0), f.variable("double", -1.0)
+        with f.count(categories) as i:
+            drawn = f.call("round_to_kind", f.load("double", draws, i << 3), is_float32)
+            quotient = f.load("double", row, i << 3) / drawn
+            share = f.call("round_to_kind", quotient, is_float32)
+            is_better = (share > best.now) | (share.differs(share) & best.now.equal(best.now))
+            found.set(is_better.choose(i, found.now))
+            best.set(is_better.choose(share, best.now))
+        f.store(found.now, fill.target, r << 3)
 
 
 def _first_reaching(f: Function, row: Value, length: Value, wanted: Value) -> Value:

@@ -102,11 +102,33 @@ def read(data: Any) -> tuple[tuple[int, ...], list[Any], set[Any]]:
     kind = type(data)
     if kind is float or kind is int or kind is bool:
         return (), [data], {kind}
+    if kind is list:
+        found = _plain_rows(data)
+        if found is not None:
+            return found
     shape = _shape_of(data)
     values: list[Any] = []
     kinds: set[Any] = set()
     _flatten(data, shape, 0, values, kinds)
     return shape, values, kinds
+
+
+def _plain_rows(data: list[Any]) -> tuple[tuple[int, ...], list[Any], set[Any]] | None:
+    """What `read` says of a list of Python's numbers, or of equally long lists of such; else
+    None."""
+    kinds = set(map(type, data))
+    if kinds <= _PLAIN:
+        return (len(data),), data, kinds
+    if kinds != {list}:
+        return None
+    length = len(data[0])
+    values: list[Any] = []
+    for row in data:
+        if len(row) != length:
+            return None
+        values += row
+    kinds = set(map(type, values))
+    return ((len(data), length), values, kinds) if kinds <= _PLAIN else None
 
 
 def _shape_of(data: Any) -> tuple[int, ...]:

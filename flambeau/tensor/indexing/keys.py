@@ -292,11 +292,10 @@ def _rows(self: Tensor, key: Tensor) -> Tensor:
     layout = self._layout
     signature: Any = layout.memo.get((_rows, key._layout))
     size = layout.shape[0]
-    range_ = index_bounds.known(key)
-    is_within = range_ is not None and -size <= range_[0] and range_[1] < size
-    if signature is None or not is_within:
+    is_known = signature is not None
+    if not is_known or index_bounds.first_outside(key, -size, size) is not None:
         made: Tensor = functions.index(self, (key,), (0,))
-        if made._layout.device is not META:
+        if not is_known and made._layout.device is not META:
             bound = binding("index")
             layout.memo[_rows, key._layout] = bound.signature(
                 bound.taken_apart([self, (key,), (0,)])

@@ -432,7 +432,8 @@ def _offsets() -> dict[str, int]:
         **offsets_of(Tensor, "_autograd", "_base"),
         **offsets_of(Layout, "memo"),
         **offsets_of(
-            Storage, "layout", "segment", "slot", "version", "external", "write_site", "block"
+            Storage, "layout", "segment", "slot", "version", "external", "write_site", "block",
+            "bounds",
         ),
         **offsets_of(Place, "segment", "slot"),
         **offsets_of(

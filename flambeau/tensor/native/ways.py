@@ -68,7 +68,7 @@ class GeneralWays:
             for parameter, value in zip(binding.parameters, call.values, strict=True)
             if ROW_KINDS.get(parameter.kind) == tables.IS_TENSOR
         ])  # fmt: skip
-        check = _bounds_check(binding, call) if binding.is_bounded(call) else None
+        check = _check(binding, call, signature)
         words = (ctypes.c_uint64 * len(WAY))()
         way = {
             "signature": id(signature), "layout": id(signature.out_layout),
@@ -83,15 +83,11 @@ class GeneralWays:
         self.found[key] = address
 
     def _is_plain(self, call: Any, signature: Any) -> bool:
-        from flambeau.tensor.index_bounds import PASSED_ON
-
         layout = signature.out_layout
-        followed = self._binding.name in PASSED_ON or self._binding.name in ("argmax", "argmin")
         return (
             len(signature.fresh_outputs) == 1
             and layout.device is not META
             and signature.out_bytes <= HEAVY_BYTES
-            and not (layout.dtype.category == 1 and followed)
             and not any(isinstance(number, bool) for number in call.numbers)
             and not (
                 self._binding.operator.holomorphic
@@ -155,33 +151,70 @@ def gradient_flags(binding: Binding, signature: Any) -> int:
     return flags
 
 
-def _bounds_check(binding: Binding, call: Any) -> Callable[..., None]:
-    """Binding.check_bounds for calls of this key, over their tensors in order."""
+def _check(binding: Binding, call: Any, signature: Any) -> Callable[..., Any] | None:
+    """What native code asks of the tensors of a call of this key before it records it: raises for
+    index values out of bounds, returns what the result's storage keeps as its bounds, or None."""
     from flambeau.tensor import index_bounds
 
+    places = _places(binding, call)
     checks: list[tuple[int, int | None, int | None, Any]] = []
-    places: dict[str, int] = {}
-    position = 0
-    for parameter, value in zip(binding.parameters, call.values, strict=True):
-        if parameter.kind == "Tensors":
-            for number in range(len(value)):
-                places[f"{parameter.name}.{number}"] = position
-                position += 1
-        elif isinstance(value, Tensor):
-            places[parameter.name] = position
-            position += 1
-    bounds, ignored = binding.bounds_of(call)
-    for name, low, high, error in bounds:
-        if name in places:
-            checks.append((places[name], low, high, error))
+    ignored = None
+    if binding.is_bounded(call):
+        bounds, ignored = binding.bounds_of(call)
+        for name, low, high, error in bounds:
+            if name in places:
+                checks.append((places[name][0], low, high, error))
+    tells: Callable[..., Any] | None = None
+    if signature.out_layout.dtype.category == 1:
+        tells = _telling(binding, call, places)
 
-    def check(*tensors: Tensor) -> None:
+    def check(*tensors: Tensor) -> Any:
         for place, low, high, error in checks:
             found = index_bounds.first_outside(tensors[place], low, high, ignored)
             if found is not None:
                 raise error(found)
+        return None if tells is None else tells(*tensors)
 
-    return check
+    return check if checks else tells
+
+
+def _telling(
+    binding: Binding, call: Any, places: dict[str, list[int]]
+) -> Callable[..., Any] | None:
+    """What tells the bounds of an integer result, where they follow from the operator."""
+    from flambeau.tensor import index_bounds
+
+    if binding.name in index_bounds.PLACES:
+        named = dict(zip(binding.positions, call.values, strict=True))
+        told = (0, 0, index_bounds.highest_place(named["input"]._layout, named.get("dim")))
+        return lambda *tensors: told
+    names = index_bounds.PASSED_ON.get(binding.name)
+    if names is None:
+        return None
+    sources = [place for name in names for place in places[name]]
+
+    def passed_on(*tensors: Tensor) -> Any:
+        found = index_bounds.of_all([tensors[place] for place in sources])
+        return None if found is None else (0, *found)
+
+    return passed_on
+
+
+def _places(binding: Binding, call: Any) -> dict[str, list[int]]:
+    """Parameter -> places of its tensors among those of the call; of a sequence's also one by
+    one, as name.number."""
+    places: dict[str, list[int]] = {}
+    position = 0
+    for parameter, value in zip(binding.parameters, call.values, strict=True):
+        if parameter.kind == "Tensors":
+            places[parameter.name] = list(range(position, position + len(value)))
+            for number in range(len(value)):
+                places[f"{parameter.name}.{number}"] = [position + number]
+            position += len(value)
+        elif isinstance(value, Tensor):
+            places[parameter.name] = [position]
+            position += 1
+    return places
 
 
 def general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:

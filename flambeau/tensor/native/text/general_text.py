@@ -73,14 +73,15 @@ def general_text(name: str, o: Offsets) -> str:
     found_place = w.owner("found_way")
     w.store(w.held(found), found_place)
     way = w.new(f"inttoptr i64 {w.call('PyLong_AsSsize_t', found)} to ptr")
+    told_place = w.owner("told")
     check = w.load(way, WAY["check"])
     w.branch(w.is_null(check), "checked", "check")
     w.label("check")
     count = w.load(s.n_tensors, 0, "i64")
     told = w.call("PyObject_Vectorcall", check, s.tensors, count, "null")
-    w.call("Py_DecRef", w.needs(told, "failed"))
+    w.store(w.needs(told, "failed"), told_place)
     w.label("checked")
-    _record(w, o, s, way)
+    _record(w, o, s, way, told_place)
     w.label("surprise")
     w.forgive("failed")
     w.let_go()
@@ -278,8 +279,8 @@ def _read_sequence(
     next_of(w, "part", s.inner)
 
 
-def _record(w: Writer, o: Offsets, s: Arguments, way: str) -> None:
-    """Record the call and give its result a history."""
+def _record(w: Writer, o: Offsets, s: Arguments, way: str, told_place: str) -> None:
+    """Record the call and give its result a history, and the bounds that its check told."""
     out_place, storage_place = w.owner("out"), w.owner("storage")
     key_place, record_place = w.owner("key"), w.owner("record")
     site_place, numbers_place = w.owner("site"), w.owner("numbers")
@@ -312,6 +313,12 @@ def _record(w: Writer, o: Offsets, s: Arguments, way: str) -> None:
     fresh = w.load(segment, o["Segment.fresh"])
     position = w.needs(w.call("PyLong_FromSsize_t", w.call("PyList_Size", fresh)), "failed")
     fill_result(w, o, segment, out_layout, position, w.load(storage_place), w.load(out_place))
+    told = w.load(told_place)
+    w.branch(w.is_null(told), "filled")
+    w.branch(w.same(told, NONE), "filled", "bounded")
+    w.label("bounded")
+    w.put(w.take(told_place), w.load(storage_place), o["Storage.bounds"])
+    w.label("filled")
     w.call("PyTuple_SetItem", key, "0", w.held(signature))
     w.call("PyTuple_SetItem", key, w.new(f"add i64 {n_tensors}, 1"), position)
     append_record(w, o, segment, records, fresh, storage_place,
