@@ -47,6 +47,8 @@ def plan_of(operator: Any, roles: Roles) -> Plan:
         plan.attach = _binary(plan)
     elif plan.joins:
         plan.attach = _joined(plan)
+    elif plan.multiple and kinds == ["tensor"] and not plan.saved_names:
+        plan.attach = _parted(plan)
     else:
         plan.attach = _general(plan)
     plan.program = RUNTIME.native_program(plan)
@@ -189,6 +191,35 @@ def _joined(plan: Plan) -> Attach:
         node.site = site
         node.sequence = next_sequence()
         out._autograd = node
+        return None
+
+    return attach
+
+
+def _parted(plan: Plan) -> Attach:
+    """attach for several outputs of one tensor, of which nothing is saved."""
+    general = _general(plan)
+
+    def attach(attributes: Any, operands: Any, out: Any, site: Any = None) -> None:
+        if SPECIAL or not out:
+            return general(attributes, operands, out, site)
+        tensor = operands[0]
+        edge = tensor._autograd if tensor._base is None else history(tensor)
+        layouts = [each._layout for each in out]
+        if edge is None or not any(layout.dtype.category >= 2 for layout in layouts):
+            return None
+        node = OperatorNode()
+        node.saved = NOTHING
+        node.plan = plan.form_for(layouts[0])
+        node.attributes = {**attributes, OUTPUT_LAYOUTS: layouts}
+        node.edges = (edge,)
+        node.layouts = (tensor._layout,)
+        node.extras = None
+        node.site = site
+        node.sequence = next_sequence()
+        for index, each in enumerate(out):
+            if layouts[index].dtype.category >= 2:
+                each._autograd = Output(node, index)
         return None
 
     return attach

@@ -28,15 +28,18 @@ class Splitting(View):
             start += size
         return seen
 
-    def joined(self, t: Any, grads: Any, dim: int, seen: Seen) -> Any:
-        """The parts' cotangents after each other, zeros for those without."""
-        whole = [
-            t.zeros(layout.shape, dtype=layout.dtype, device=layout.device)
-            if grad is None
-            else grad
-            for grad, (layout, _) in zip(grads, seen, strict=True)
-        ]
-        return t.cat(whole, dim)
+    def joined(self, t: Any, grads: Any, dim: int, *viewed: Any) -> Any:
+        """The cotangents of the parts after each other, zeros for those without; `viewed` is what
+        `view` was given."""
+        if any(grad is None for grad in grads):
+            seen: Any = self.view(*viewed)
+            grads = [
+                t.zeros(layout.shape, dtype=layout.dtype, device=layout.device)
+                if grad is None
+                else grad
+                for grad, (layout, _) in zip(grads, seen, strict=True)
+            ]
+        return t.cat(list(grads), dim)
 
 
 def check_sections(sections: Any) -> None:
@@ -85,8 +88,7 @@ class Split(Splitting):
     def vjp(
         self, t: Any, grads: Any, input_layout: Any, split_size_or_sections: Any, dim: int
     ) -> Any:
-        seen = self.view(input_layout, split_size_or_sections, dim)
-        return self.joined(t, grads, dim, seen)
+        return self.joined(t, grads, dim, input_layout, split_size_or_sections, dim)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(5, 4), 2), s(s.real(3, 6), (1, 2, 3), 1)]
@@ -110,7 +112,7 @@ class Chunk(Splitting):
         return self.parts(input, at, [min(each, size - part * each) for part in range(n_parts)])
 
     def vjp(self, t: Any, grads: Any, input_layout: Any, chunks: int, dim: int) -> Any:
-        return self.joined(t, grads, dim, self.view(input_layout, chunks, dim))
+        return self.joined(t, grads, dim, input_layout, chunks, dim)
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(5, 4), 2), s(s.real(3, 6), 4, -1)]
@@ -145,7 +147,7 @@ class TensorSplit(Splitting):
         cuts = indices_or_sections
         size = input_layout.shape[dim]
         if isinstance(cuts, int) or list(cuts) == sorted(c for c in cuts if 0 <= c <= size):
-            return self.joined(t, grads, dim, self.view(input_layout, cuts, dim))
+            return self.joined(t, grads, dim, input_layout, cuts, dim)
         # Cuts out of order show some places twice or never.
         total = t.zeros(input_layout.shape, dtype=input_layout.dtype, device=input_layout.device)
         bounds = [0, *cuts, size]

@@ -15,6 +15,7 @@ from typing import Any, Final
 from flambeau.base.devices import META
 from flambeau.base.layout import Layout
 from flambeau.gradients.autocast import POLICIES
+from flambeau.gradients.recording.inplace import attach_view
 from flambeau.gradients.recording.plan import Plan
 from flambeau.tensor.binding import ABSENT, BINDINGS, Binding
 from flambeau.tensor.native import tables
@@ -158,9 +159,17 @@ def view(binding: Binding, function: Function, packs: bool = False) -> Function:
         return found
 
     attach = _general_attach(native, binding)
+
+    def attach_parts(attributes: Any, operands: Any, out: Any, site: Any) -> None:
+        if out.__class__ is tuple:
+            attach_view(binding.gradient_plan, attributes, operands[0], out, site)
+        else:
+            attach(attributes, operands, out, site)
+
     made = make_callable(
-        native, native.view, python, ways, attach=attach, shape=_shape(native, binding, packs)
-    )
+        native, native.view, python, ways, attach=attach_parts,
+        shape=_shape(native, binding, packs),
+    )  # fmt: skip
     attach.made = made
     return made  # type: ignore[no-any-return]
 

@@ -1,7 +1,6 @@
 """LLVM text of making views: Binding.call_view and x[int], spelled out.
 
-Keeps     views whose layouts are known by their key; families with in-place history and several
-          views at once of what has a history are Python's.
+Keeps     views whose layouts are known by their key; families with in-place history are Python's.
 Touches   writer, record_text, general_text (reading arguments, histories).
 Not here  layouts of views (base/view_rules.py)."""
 
@@ -94,8 +93,6 @@ def _with_history(
     operands: str,
 ) -> None:  # fmt: skip
     """Give a view its node where it gets one, and return it."""
-    site_place = w.owner("site")
-    told_place = w.place("told_site")
     w.branch(w.new(f"icmp eq i32 {history}, 0"), "done", "some_history")
     w.label("some_history")
     w.branch(w.new(f"icmp eq i32 {history}, 2"), "mark", "attach")
@@ -104,13 +101,7 @@ def _with_history(
     status = w.call("PyObject_SetAttr", w.load(out_place), name, no_grad)
     w.branch(w.new(f"icmp eq i32 {status}, 0"), "done", "failed")
     w.label("attach")
-    told = w.load("%stream", o["Stream.site"])
-    w.store(told, told_place)
-    w.branch(w.same(told, NONE), "walk", "sited")
-    w.label("walk")
-    w.store(w.needs(w.local("ptr @site(ptr %table)"), "failed"), site_place)
-    w.store(w.load(site_place), told_place)
-    w.label("sited")
+    told_place = _told_site(w, o, "view")
     w.store(source, operands)
     status = w.local(
         f"i32 @attach_any(ptr %table, ptr %self, ptr {operands}, i64 1, ptr {w.load(out_place)}, "
@@ -145,12 +136,12 @@ def view_text(name: str, o: Offsets) -> str:
     w.needs("%stream", "surprise")
     history = w.local(f"i32 @plain_family(ptr %table, ptr %stream, ptr {source})")
     w.branch(w.new(f"icmp slt i32 {history}, 0"), "surprise")
-    several = w.load(way, VIEW_WAY["several"])
-    w.branch(w.is_null(several), "one", "several")
-    _several(w, several, history, source, out_place)
-    w.label("one")
     attributes = w.held(w.load(way, VIEW_WAY["attributes"]))
     w.store(attributes, attributes_place)
+    several = w.load(way, VIEW_WAY["several"])
+    w.branch(w.is_null(several), "one", "several")
+    _several(w, o, several, history, source, out_place, attributes)
+    w.label("one")
     layouts = w.held(w.load(way, VIEW_WAY["layouts"]))
     w.store(layouts, layouts_place)
     made = w.local(
@@ -167,11 +158,13 @@ def view_text(name: str, o: Offsets) -> str:
     return w.text()
 
 
-def _several(w: Writer, several: str, history: str, source: str, out_place: str) -> None:
-    """A tuple of views of what has no history: (layout, offset) pairs say which."""
+def _several(
+    w: Writer, o: Offsets, several: str, history: str, source: str, out_place: str, attributes: str
+) -> None:
+    """A tuple of views: (layout, offset) pairs say which. Python gives them their one node."""
     index, known_place = w.place("view_index", "i64"), w.owner("known")
     w.label("several")
-    w.branch(w.new(f"icmp ne i32 {history}, 0"), "surprise")
+    w.branch(w.new(f"icmp eq i32 {history}, 2"), "surprise")
     w.store(w.held(several), known_place)
     count = w.call("PyTuple_Size", several)
     made = w.needs(w.call("PyTuple_New", count), "surprise")
@@ -183,9 +176,33 @@ def _several(w: Writer, several: str, history: str, source: str, out_place: str)
     one = w.local(f"ptr @make_view(ptr %table, ptr {source}, ptr {layout}, i64 {further})")
     w.call("PyTuple_SetItem", made, n, w.needs(one, "surprise"))
     next_of(w, "view", index)
-    made = w.take(out_place)
-    w.let_go()
-    w.returns(f"ptr {made}")
+    w.branch(w.new(f"icmp eq i32 {history}, 0"), "done", "parts_history")
+    w.label("parts_history")
+    told_place = _told_site(w, o, "parts")
+    given_place, arguments = w.owner("parts_source"), w.place("parts_arguments", "ptr", 4)
+    given = w.needs(w.call("PyTuple_New", "1"), "failed")
+    w.store(given, given_place)
+    w.call("PyTuple_SetItem", given, "0", w.held(source))
+    for position, value in enumerate((attributes, given, made, w.load(told_place))):
+        w.store(value, arguments, 8 * position)
+    attach = w.load("%self", CALLABLE["attach"])
+    attached = w.call("PyObject_Vectorcall", attach, arguments, "4", "null")
+    w.call("Py_DecRef", w.needs(attached, "failed"))
+    w.goto("done")
+
+
+def _told_site(w: Writer, o: Offsets, name: str) -> str:
+    """A place with the call site: the one that the stream is told, or the caller's."""
+    site_place = w.owner(f"{name}_site")
+    told_place = w.place(f"{name}_told_site")
+    told = w.load("%stream", o["Stream.site"])
+    w.store(told, told_place)
+    w.branch(w.same(told, NONE), f"{name}_walk", f"{name}_sited")
+    w.label(f"{name}_walk")
+    w.store(w.needs(w.local("ptr @site(ptr %table)"), "failed"), site_place)
+    w.store(w.load(site_place), told_place)
+    w.label(f"{name}_sited")
+    return told_place
 
 
 def getitem_text(name: str, o: Offsets) -> str:
