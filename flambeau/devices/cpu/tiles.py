@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from flambeau.devices.cpu.gemm.elements import Element
-from flambeau.devices.cpu.gemm.tile_text import CONTEXT, ragged_function, tile_function
+from flambeau.devices.cpu.gemm.tile_text import SCATTERED, ragged_function, tile_function
 from flambeau.devices.cpu.writer import Writer
 
 
@@ -20,12 +20,14 @@ class TileShape:
 
     rows, edge  rows of a tile and of the last one of a column (0: none)
     vectors     vectors of a tile
+    scattered   "a" or "b": which of A and B is read by a table
     """
 
     element: Element
     rows: int
     edge: int
     vectors: int
+    scattered: str = ""
 
     @property
     def width(self) -> int:
@@ -39,13 +41,14 @@ def tile_functions(shapes: Iterable[TileShape]) -> str:
     element, vectors = listed[0].element, listed[0].vectors
     parts = [element.declarations, ragged_function(element, vectors, True)]
     for rows in sorted({each for shape in listed for each in (shape.rows, shape.edge)} - {0}):
-        parts.append(tile_function(element, rows, vectors, True))
+        scattered = listed[0].scattered
+        parts.append(tile_function(element, rows, vectors, True, scattered=scattered))
     return "\n".join(parts)
 
 
 def context_of(w: Writer, **words: str | int) -> str:
     """A context for the tiles, made once in the entry block; see set_context."""
-    context = w.let(f"alloca [{len(CONTEXT)} x i64], align 16")
+    context = w.let(f"alloca [{len(SCATTERED)} x i64], align 16")
     set_context(w, context, **words)
     return context
 
@@ -53,31 +56,36 @@ def context_of(w: Writer, **words: str | int) -> str:
 def set_context(w: Writer, context: str, **words: str | int) -> None:
     """Store words of the tiles' context."""
     for name, value in words.items():
-        w.store("i64", value, w.at("i64", context, CONTEXT.index(name)))
+        kind = "ptr" if name.endswith("_at") else "i64"
+        w.store(kind, value, w.at("i64", context, SCATTERED.index(name)))
 
 
 def tiles(
     w: Writer, shape: TileShape, context: str, a: str, b: str, c: str, m: str, n: str,
     a_row: str | int, c_row: str | int, sums: str, sums_step: str | int,
-    column_bytes: str | int = 0, panel_sums: str | int = 0,
+    column_bytes: str | int = 0, panel_sums: str | int = 0, panel_bytes: str | int = 0,
 ) -> None:  # fmt: skip
     """C (m, n) = A B by tiles; a panel of B stays in the first cache while A passes by. Tiles keep
     their sums `sums_step` bytes apart.
 
     column_bytes   from a column of B to the next, where B is packed by panels of a tile's width
     panel_sums     from the sums of a panel to the next one's, where they do not follow each other
+    panel_bytes    from a panel of B to the next, where it is scattered
     """
     size, width = shape.element.n_bytes, shape.width
     a_step, c_step = w.mul(a_row, shape.rows), w.mul(c_row, shape.rows)
     whole = w.sub(m, shape.edge)
-    with w.loop("0", n, [("ptr", sums)], step=width) as panel:
+    name = "scattered_tile" if shape.scattered else "tile"
+    with w.loop("0", n, [("ptr", sums), ("ptr", b)], step=width) as panel:
         columns = w.smaller(w.sub(n, panel.index), width)
-        right = w.moved(b, w.mul(panel.index, column_bytes or size))
+        right = panel.carried[1]
+        if not panel_bytes:
+            right = w.moved(b, w.mul(panel.index, column_bytes or size))
         start = w.moved(c, w.mul(panel.index, size))
 
         def call(rows: int, left: str, out: str, place: str) -> None:
             w.put(
-                f"call fastcc void @tile_{rows}x{shape.vectors}(ptr {left}, ptr {right}, "
+                f"call fastcc void @{name}_{rows}x{shape.vectors}(ptr {left}, ptr {right}, "
                 f"ptr {out}, ptr {place}, i64 {columns}, ptr {context})"
             )
 
@@ -90,4 +98,7 @@ def tiles(
         if shape.edge:
             call(shape.edge, left, out, place)
             place = w.moved(place, sums_step)
-        panel.next = [w.moved(panel.carried[0], panel_sums) if panel_sums else place]
+        panel.next = [
+            w.moved(panel.carried[0], panel_sums) if panel_sums else place,
+            w.moved(panel.carried[1], panel_bytes) if panel_bytes else panel.carried[1],
+        ]

@@ -8,7 +8,7 @@ Not here  the kernels (devices/cpu/convolution), unbatched inputs and "same" (nn
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
@@ -147,19 +147,23 @@ class Convolution(Operator):
         image = _spatial(b, input, element)
         counts = image.shape[2:] if transposed else three(out.shape[2:], 1)
         settings = three(stride, 1), three(padding, 0), three(dilation, 1)
+        around = three(out.shape[2:], 1)
+        if transposed:
+            turned = _turned(around, counts, three(kernel, 1), settings, input.shape[1] // groups)
+            if turned is not None:
+                transposed, settings, counts = False, turned, around
+                weight = _turned_weights(b, weight, groups)
         outputs, channels = weight.shape[:2]
         sizes = input.shape[0], counts, outputs, channels, three(kernel, 1), groups
         if few_places.are_few(*sizes):
             spread = _spatial(b, weight, element)
             if transposed:
-                around = three(out.shape[2:], 1)
                 result = few_places.transposed(b, image, spread, around, *settings)
             else:
                 result = few_places.forward(b, image, spread, counts, *settings)
             result = b.reshape(result, tuple(out.shape))
             return result if bias is None else _with_bias(b, result, bias, element)
-        places = (*out.shape[:2], *three(out.shape[2:], 1))
-        made = b.temporary(places, element)
+        made = b.temporary((*out.shape[:2], *around), element)
         reads = [image, _weights(b, weight, transposed, groups, element)]
         if bias is not None:
             reads.append(_packed(b, b.convert(bias, element)))
@@ -243,7 +247,7 @@ class ConvolutionWeight(Operator):
         if few_places.are_few(image.shape[0], counts, outputs, channels, width, groups):
             made = few_places.weight_gradient(b, image, places, width, *settings)
             return b.reshape(made, tuple(shape))
-        parts, _ = n_parts(image.shape[0])
+        parts, _ = n_parts(image.shape[0], prod(shape))
         rows = groups * channels * prod(kernel)
         made = b.temporary((parts, rows, outputs // groups), element)
         b.kernel(
@@ -335,6 +339,36 @@ def _weights(b: Any, weight: Any, transposed: bool, groups: int, element: dtype)
         return _packed(b, b.reshape(weight, (outputs, channels, *three(kernel, 1))))
     apart = b.reshape(weight, (groups, outputs // groups, channels * prod(kernel)))
     return b.map(lambda k, x: x, b.transpose(apart, 1, 2))
+
+
+# Additions of a place of a transposed convolution take as long as so many multiply-adds.
+_ADDED_UP: Final = 16
+
+
+def _turned(
+    sizes: tuple[int, ...], counts: tuple[int, ...], kernel: tuple[int, ...],
+    settings: tuple[Any, ...], channels: int,
+) -> tuple[Any, ...] | None:  # fmt: skip
+    """Stride, padding and dilation of the convolution of the turned kernel that a transposed one
+    is, where the windows of that are not so many more that adding places up is better."""
+    stride, padding, dilation = settings
+    around = tuple(
+        far * (width - 1) - by for far, width, by in zip(dilation, kernel, padding, strict=True)
+    )
+    reached = reached_sizes(counts, kernel, stride, padding, dilation)
+    if any(each != 1 for each in stride) or any(each < 0 for each in around) or reached != sizes:
+        return None
+    is_more = prod(sizes) * channels > prod(counts) * (channels + _ADDED_UP)
+    return None if is_more else (stride, around, dilation)
+
+
+def _turned_weights(b: Any, weight: Any, groups: int) -> Any:
+    """Weights of a transposed convolution as those of a plain one: outputs and channels swapped
+    within a group, places of the kernel in reverse."""
+    outputs, channels, *kernel = weight.shape
+    apart = b.reshape(weight, (groups, outputs // groups, channels, *kernel))
+    turned = b.flip(b.transpose(apart, 1, 2), range(3, 3 + len(kernel)))
+    return b.reshape(turned, (groups * channels, outputs // groups, *kernel))
 
 
 def _check_channels(

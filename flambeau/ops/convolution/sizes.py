@@ -15,6 +15,8 @@ Ints = tuple[int, ...]
 
 # Parts of a batch that gradients of weights are summed in.
 _PARTS: Final = 16
+# Weights of all parts together.
+_PART_WEIGHTS: Final = 1 << 18
 
 
 def repeated(name: str, given: Any, count: int) -> Ints:
@@ -77,11 +79,12 @@ def three(sizes: Sequence[int], lead: int) -> tuple[int, int, int]:
     return one, two, last
 
 
-def n_parts(images: int) -> tuple[int, int]:
-    """Parts that a batch is summed in, images of each.
+def n_parts(images: int, n_weights: int) -> tuple[int, int]:
+    """Parts that a batch is summed in, images of each; few of many weights.
 
-    >>> n_parts(33)
-    (11, 3)
+    >>> n_parts(33, 100), n_parts(33, 1 << 17)
+    ((11, 3), (2, 17))
     """
-    each = max(1, -(-images // _PARTS))
+    most = max(1, min(_PARTS, _PART_WEIGHTS // max(1, n_weights)))
+    each = max(1, -(-images // most))
     return -(-images // each), each

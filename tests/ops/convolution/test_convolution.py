@@ -34,6 +34,12 @@ CASES = [
     ((1, 4, 9, 8), (6, 2, 3, 2), (2, 3), (0, 1), (2, 1), 2),
     ((3, 2, 5, 40), (2, 1, 2, 5), (1, 2), (1, 2), (1, 1), 2),
     ((1, 1, 3, 3), (1, 1, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+    # Rows of whole vectors, and vectors that run on from row to row; one output a group.
+    ((2, 3, 6, 16), (5, 3, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((2, 2, 5, 32), (3, 2, 3, 1), (1, 1), (1, 0), (1, 1), 1),
+    ((1, 3, 7, 9), (3, 1, 3, 3), (1, 1), (2, 0), (1, 2), 3),
+    ((2, 4, 9, 19), (4, 1, 3, 3), (2, 2), (1, 1), (1, 1), 4),
+    ((1, 2, 4, 22), (2, 1, 2, 3), (1, 3), (0, 1), (2, 1), 2),
     # So few places that the whole batch is one product.
     ((3, 2, 1, 1), (8, 2, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     ((1, 2, 4, 3), (9, 2, 2, 2), (2, 1), (0, 1), (1, 2), 1),
@@ -72,8 +78,8 @@ def test_transposed_is_the_gradient():
     assert torch.equal(found, expected)
 
 
-def results(image, weight):
-    out = F.conv2d(image, weight, None, 1, 1)
+def results(image, weight, groups=1):
+    out = F.conv2d(image, weight, None, 1, 1, 1, groups)
     return [out, *torch.autograd.grad(out, (image, weight), torch.ones_like(out) * 0.37)]
 
 
@@ -83,9 +89,12 @@ def test_bits_do_not_depend_on_threads_or_vectors(shape):
     image = torch.randn(shape, requires_grad=True)
     weight = torch.randn(10, shape[1], 3, 3, requires_grad=True)
     expected = results(image, weight)
+    alone = torch.randn(shape[1], 1, 3, 3, requires_grad=True)
+    expected += results(image, alone, shape[1])
     for number in (1, 2, 3, 7):
         with debug.threads(number):
-            for one, other in zip(expected, results(image, weight), strict=True):
+            found = results(image, weight) + results(image, alone, shape[1])
+            for one, other in zip(expected, found, strict=True):
                 assert torch.equal(one, other), number
 
 
@@ -94,10 +103,12 @@ def test_bits_do_not_depend_on_how_vectors_divide_rows(width):
     torch.manual_seed(6)
     image = torch.randn(3, 5, 6, width, requires_grad=True)
     weight = torch.randn(19, 5, 3, 3, requires_grad=True)
+    alone = torch.randn(5, 1, 3, 3, requires_grad=True)
     found = []
     for bits in (256, 512):
         with debug.vector_bits(bits):
-            found.append([each.tolist() for each in results(image, weight)])
+            made = results(image, weight) + results(image, alone, 5)
+            found.append([each.tolist() for each in made])
     assert found[0] == found[1]
 
 
@@ -107,8 +118,11 @@ def test_an_image_does_not_depend_on_its_batch(shape, outputs):
     torch.manual_seed(4)
     image, weight = torch.randn(shape), torch.randn(outputs, 8, 3, 3)
     whole = F.conv2d(image, weight, None, 1, 1)
+    back = F.conv_transpose2d(whole, weight, None, 1, 1)
     for n in range(6):
         assert torch.equal(F.conv2d(image[n : n + 1], weight, None, 1, 1)[0], whole[n])
+        found = F.conv_transpose2d(whole[n : n + 1], weight, None, 1, 1)[0]
+        assert torch.equal(found, back[n])
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 Keeps     a sum at a place of the image is over blocks of rows, then places of the kernel, in order;
           the blocks follow from sizes alone.
-Touches   windows_text, forward_text, writer.
+Touches   windows_text, masks, writer.
 Not here  sizes of blocks (plan.py)."""
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from flambeau.devices.cpu.convolution.masks import mask_of
 from flambeau.devices.cpu.convolution.windows_text import (
     GEOMETRY,
     ConvolutionClass,
@@ -112,41 +113,40 @@ def pack_rows(
 def _add_run(
     w: Writer, kind: ConvolutionClass, source: str, target: str, words: dict[str, str]
 ) -> None:
-    """Add a row of places to the image; lanes past its end add zero."""
+    """Add a row of places to the image; lanes past its end and between places add zero."""
     element = kind.element
     stored, lanes, size = element.stored, kind.run, element.n_bytes
     vector = f"<{lanes} x {stored}>"
-    if kind.step != 1:
+    if kind.step not in (1, 2):
         with w.loop("0", words["out_w"], [("ptr", target)]) as loop:
             at = loop.carried[0]
             one = w.load(stored, w.at(stored, source, loop.index))
             w.store(stored, w.let(f"{kind.add} {stored} {w.load(stored, at)}, {one}"), at)
             loop.next = [w.moved(at, words["step_w"])]
         return
-    numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
-    counts = f"<{lanes} x i64>"
-    start = w.let(f"insertelement {counts} poison, i64 {words['out_w']}, i64 0")
-    end = w.let(f"shufflevector {counts} {start}, {counts} poison, <{lanes} x i32> zeroinitializer")
     whole = w.let(f"and i64 {words['out_w']}, {-lanes}")
 
     def add(index: str, mask: str = "") -> None:
-        at = w.at(stored, target, index)
         value = w.load(vector, w.at(stored, source, index), size)
         if mask:
             value = w.let(
                 f"select <{lanes} x i1> {mask}, {vector} {value}, {vector} zeroinitializer"
             )
-        w.store(vector, w.let(f"{kind.add} {vector} {w.load(vector, at, size)}, {value}"), at, size)
+        spread, at = vector, w.at(stored, target, index)
+        if kind.step == 2:
+            spread, at = f"<{2 * lanes} x {stored}>", w.at(stored, at, index)
+            order = ", ".join(f"i32 {lane}, i32 {lanes}" for lane in range(lanes))
+            value = w.let(
+                f"shufflevector {vector} {value}, {vector} zeroinitializer, "
+                f"<{2 * lanes} x i32> <{order}>"
+            )
+        total = w.let(f"{kind.add} {spread} {w.load(spread, at, size)}, {value}")
+        w.store(spread, total, at, size)
 
     with w.loop("0", whole, step=lanes) as loop:
         add(loop.index)
     with w.when(w.compare("slt", whole, words["out_w"])):
-        first = w.let(f"insertelement {counts} poison, i64 {whole}, i64 0")
-        each = w.let(
-            f"shufflevector {counts} {first}, {counts} poison, <{lanes} x i32> zeroinitializer"
-        )
-        index = w.let(f"add {counts} {each}, <{numbers}>")
-        add(whole, w.let(f"icmp slt {counts} {index}, {end}"))
+        add(whole, mask_of(w, lanes, w.sub(words["out_w"], whole)))
 
 
 def _crop(

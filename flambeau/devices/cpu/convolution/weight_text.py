@@ -1,4 +1,4 @@
-"""Gradient of a convolution's weights as LLVM text: windows times cotangents, over images.
+"""Gradient of a convolution's weights as LLVM text: windows, where they lie, times cotangents.
 
 Keeps     a part sums over its images in order, over blocks of rows in order; which images a part
           has and the blocks follow from sizes alone.
@@ -14,7 +14,8 @@ from flambeau.devices.cpu.convolution.windows_text import (
     GEOMETRY,
     ConvolutionClass,
     first_row,
-    gather_columns,
+    tabulate_columns,
+    tabulate_places,
 )
 from flambeau.devices.cpu.gemm.pack_text import pack_b_function
 from flambeau.devices.cpu.tiles import context_of, set_context, tile_functions, tiles
@@ -25,8 +26,8 @@ from flambeau.devices.cpu.writer import Writer, kernel_of
 WORDS: Final = (
     "image_at", "grad_at", "out_at", "images", "part_images", "n_blocks", "groups", "channels",
     "block_channels", "kernel", "outputs", "out_rows", "block_rows", "image_n", "image_g",
-    "grad_n", "grad_g", "grad_row", "out_part", "out_g", "out_row", "columns_row", "panel",
-    "columns", "turned", "sums_step", *GEOMETRY,
+    "grad_n", "grad_g", "grad_row", "out_part", "out_g", "out_row", "panel", "columns", "places",
+    "turned", "sums_step", *GEOMETRY,
 )  # fmt: skip
 
 
@@ -37,12 +38,18 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
     size = element.n_bytes
     w = Writer()
     words = w.words(WORDS)
+    columns, places, turned = (
+        w.moved("%scratch", words[name]) for name in ("columns", "places", "turned")
+    )
     context = context_of(
-        w, a_row=words["columns_row"], a_column=size, b_row=kind.width * size,
-        c_row=words["out_row"], c_column=size,
+        w, a_row=0, a_column=0, b_row=kind.width * size, c_row=words["out_row"], c_column=size,
+        a_table_at=places, b_vector=0,
     )  # fmt: skip
     column_bytes = w.let(f"udiv i64 {words['panel']}, {kind.width}")
-    columns, turned = (w.moved("%scratch", words[name]) for name in ("columns", "turned"))
+    tabulate_columns(w, words, words["block_channels"], columns)
+    if kind.is_flat:
+        rows = w.smaller(words["block_rows"], words["out_rows"])
+        tabulate_places(w, kind, words, ("0", "0"), rows, places)
     with w.loop("%begin", "%end") as unit:
         rest, block = w.divide(unit.index, words["n_blocks"])
         part, group = w.divide(rest, words["groups"])
@@ -63,10 +70,12 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
                 row = rows_of.index
                 rows = w.smaller(w.sub(words["out_rows"], row), words["block_rows"])
                 count = w.mul(rows, words["out_w"])
-                gather_columns(
-                    w, kind, words, channels, each.carried[0], first_row(w, words, row), rows,
-                    columns, words["columns_row"],
-                )  # fmt: skip
+                source = each.carried[0]
+                line, far = first_row(w, words, row)
+                if kind.is_flat:
+                    source = w.moved(source, far)
+                else:
+                    tabulate_places(w, kind, words, (line, far), rows, places)
                 start = w.moved(each.carried[1], w.mul(w.mul(row, words["out_w"]), size))
                 # Cotangents of the block, a row for each place.
                 w.put(
@@ -79,11 +88,14 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
                 no_image = w.compare("sge", w.add(each.index, 1), images)
                 no_row = w.compare("sge", w.add(row, words["block_rows"]), words["out_rows"])
                 is_last = w.let(f"zext i1 {w.let(f'and i1 {no_image}, {no_row}')} to i64")
-                set_context(w, context, k_length=count, is_first=is_first, is_last=is_last)
+                set_context(
+                    w, context, k_length=count, is_first=is_first, is_last=is_last,
+                    a_base_at=source,
+                )  # fmt: skip
                 tiles(
                     w, kind.tile, context, columns, turned, out, w.mul(channels, words["kernel"]),
-                    words["outputs"], words["columns_row"], words["out_row"], "%scratch",
-                    words["sums_step"], column_bytes,
+                    words["outputs"], 8, words["out_row"], "%scratch", words["sums_step"],
+                    column_bytes,
                 )  # fmt: skip
             each.next = [
                 w.moved(each.carried[0], words["image_n"]),

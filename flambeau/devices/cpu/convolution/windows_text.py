@@ -33,6 +33,11 @@ class ConvolutionClass:
     vectors     vectors of a tile
     has_bias    a bias is added before the result is stored
     run         lanes that rows of places are added up with, no more than a row has
+    lanes       lanes that rows of windows are copied with
+    is_short    such a vector holds a row
+    is_flat     images have no depth
+    scattered   columns are read where images lie: which operand of the tiles they are
+    is_wide     vectors run on from row to row
     """
 
     dtype: dtype
@@ -43,6 +48,11 @@ class ConvolutionClass:
     vectors: int
     has_bias: bool = False
     run: int = 0
+    lanes: int = 0
+    is_short: bool = False
+    is_flat: bool = False
+    scattered: str = ""
+    is_wide: bool = False
 
     @property
     def element(self) -> Element:
@@ -57,7 +67,7 @@ class ConvolutionClass:
     @property
     def tile(self) -> TileShape:
         """The register tile."""
-        return TileShape(self.element, self.rows, self.edge, self.vectors)
+        return TileShape(self.element, self.rows, self.edge, self.vectors, self.scattered)
 
     @property
     def width(self) -> int:
@@ -68,27 +78,30 @@ class ConvolutionClass:
 def copy_run(w: Writer, kind: ConvolutionClass, source: str, target: str, words: dict[str, str]
              ) -> None:  # fmt: skip
     """out_w elements of a row of windows to scratch, where more may be stored."""
-    element = kind.element
-    stored, lanes, size = element.stored, element.lanes, element.n_bytes
+    stored, lanes, size = kind.element.stored, kind.lanes, kind.element.n_bytes
     vector = f"<{lanes} x {stored}>"
-    if kind.step == 1:
-        with w.loop("0", words["out_w"], step=lanes) as loop:
-            value = w.load(vector, w.at(stored, source, loop.index), size)
-            w.store(vector, value, w.at(stored, target, loop.index), size)
-    elif kind.step == 2:
-        evens = ", ".join(f"i32 {2 * lane}" for lane in range(lanes))
-        with w.loop("0", words["out_w"], step=lanes) as loop:
-            first = w.at(stored, source, w.mul(loop.index, 2))
-            low = w.load(vector, first, size)
-            high = w.load(vector, w.at(stored, first, lanes), size)
-            value = w.let(
-                f"shufflevector {vector} {low}, {vector} {high}, <{lanes} x i32> <{evens}>"
-            )
-            w.store(vector, value, w.at(stored, target, loop.index), size)
-    else:
+    if kind.step not in (1, 2):
         with w.loop("0", words["out_w"], [("ptr", source)]) as loop:
             w.store(stored, w.load(stored, loop.carried[0]), w.at(stored, target, loop.index))
             loop.next = [w.moved(loop.carried[0], words["step_w"])]
+        return
+
+    def copy(index: str) -> None:
+        first = w.at(stored, source, w.mul(index, 2) if kind.step == 2 else index)
+        value = w.load(vector, first, size)
+        if kind.step == 2:
+            evens = ", ".join(f"i32 {2 * lane}" for lane in range(lanes))
+            high = w.load(vector, w.at(stored, first, lanes), size)
+            value = w.let(
+                f"shufflevector {vector} {value}, {vector} {high}, <{lanes} x i32> <{evens}>"
+            )
+        w.store(vector, value, w.at(stored, target, index), size)
+
+    if kind.is_short:
+        copy("0")
+        return
+    with w.loop("0", words["out_w"], step=lanes) as loop:
+        copy(loop.index)
 
 
 def each_column(
@@ -115,12 +128,19 @@ def each_column(
 
 def each_row(
     w: Writer, kind: ConvolutionClass, words: dict[str, str], first: tuple[str, str], rows: str,
-    image: str, columns: str, body: Callable[[str, str], None],
+    image: str, columns: str, body: Callable[[str, str], None], n_bytes: int = 0,
 ) -> None:  # fmt: skip
     """body(window of the row's start in the image, its place in columns) for `rows` output rows;
-    first: number of the first one within its depth, byte offset of its window."""
+    first: number of the first one within its depth, byte offset of its window. n_bytes: of a place
+    in columns, if not an element's."""
+    run = w.mul(words["out_w"], n_bytes or kind.element.n_bytes)
+    if kind.is_flat:
+        with w.loop("0", rows, [("ptr", w.moved(image, first[1])), ("ptr", columns)]) as row:
+            source, target = row.carried
+            body(source, target)
+            row.next = [w.moved(source, words["step_h"]), w.moved(target, run)]
+        return
     back = w.sub(words["step_d"], w.mul(w.sub(words["out_h"], 1), words["step_h"]))
-    run = w.mul(words["out_w"], kind.element.n_bytes)
     start = [("i64", first[0]), ("ptr", w.moved(image, first[1])), ("ptr", columns)]
     with w.loop("0", rows, start) as row:
         line, source, target = row.carried
@@ -154,3 +174,23 @@ def gather_columns(
         )  # fmt: skip
 
     each_column(w, words, channels, image, columns, columns_row, column)
+
+
+def tabulate_columns(w: Writer, words: dict[str, str], channels: str, table: str) -> None:
+    """Bytes from the first element of an image to that of each row of columns, to a table."""
+    each_column(w, words, channels, "null", table, "8", lambda place, at: w.store("ptr", place, at))
+
+
+def tabulate_places(
+    w: Writer, kind: ConvolutionClass, words: dict[str, str], first: tuple[str, str], rows: str,
+    table: str,
+) -> None:  # fmt: skip
+    """Bytes from the first element of an image to the windows of `rows` output rows, to a table."""
+
+    def row(source: str, target: str) -> None:
+        with w.loop("0", words["out_w"], [("ptr", source), ("ptr", target)]) as loop:
+            at, to = loop.carried
+            w.store("ptr", at, to)
+            loop.next = [w.moved(at, words["step_w"]), w.moved(to, 8)]
+
+    each_row(w, kind, words, first, rows, "null", table, row, 8)

@@ -7,7 +7,9 @@ Not here  the loops over tiles (product_text.py), products with one row (vector_
 
 A tile reads its operands by byte strides found in a context of run-time words:
     A(i, k) = a + i * a_row + k * a_column        B(k, j) = b + k * b_row + j * itemsize
-so that one text serves matrices in place, transposed or packed."""
+so that one text serves matrices in place, transposed or packed. Scattered ones are read by tables:
+    A(i, k) = a_base + rows[i] + a_table[k]           B(k, j) = b + b_table[k] + j
+the table of rows being what `a` points at; vectors of a row of B lie b_vector bytes apart."""
 
 from __future__ import annotations
 
@@ -27,37 +29,55 @@ CONTEXT: Final = (
     "a_row", "a_column", "b_row", "c_row", "c_column", "k_length", "is_first", "is_last",
     "valid_rows", "b_source_row",
 )  # fmt: skip
+# And of one of which A or B is scattered.
+SCATTERED: Final = (*CONTEXT, "b_table_at", "b_vector", "a_table_at", "a_base_at")
 
 
 @lru_cache(maxsize=128)
 def tile_function(
     element: Element, rows: int, vectors: int, is_c_contiguous: bool, has_all_rows: bool = True,
-    packed_vectors: int = 0,
+    packed_vectors: int = 0, scattered: str = "",
 ) -> str:  # fmt: skip
     """`@tile_RxV(a, b, c, sums, columns, context)`: rows x vectors of C over k_length of k; only
     the first valid_rows are stored, unless it always has all of them.
 
     With packed_vectors, `@packing_tile_RxV(a, b, c, sums, columns, context, packed)`: it reads B by
     b_source_row and leaves what it read at `packed`, in rows of so many vectors.
+    scattered: "a" or "b", `@scattered_tile_RxV`, whose context has the words of SCATTERED.
     """
     lines = Lines()
     count = rows * vectors
     lines.label("entry")
     context = {}
-    for index, word in enumerate(CONTEXT):
+    for index, word in enumerate(SCATTERED if scattered else CONTEXT):
         pointer = lines.offset("%context", 8 * index)
-        context[word] = lines.let(f"load i64, ptr {pointer}")
+        kind = "ptr" if word.endswith("_at") else "i64"
+        context[word] = lines.let(f"load {kind}, ptr {pointer}")
     thrice = lines.let(f"mul i64 {context['a_row']}, 3")
     five = lines.let(f"mul i64 {context['a_row']}, 5")
+    table_step = str(8 * SUM_BLOCK)
     step_a = lines.let(f"mul i64 {context['a_column']}, {SUM_BLOCK}")
+    rows_a = []
+    if scattered == "a":
+        step_a = table_step
+        for r in range(rows):
+            far = lines.let(f"load i64, ptr {lines.offset('%a', 8 * r)}, align 8")
+            rows_a.append(lines.let(f"getelementptr i8, ptr {context['a_base_at']}, i64 {far}"))
     if packed_vectors:
         context["b_row"] = context["b_source_row"]
-    step_b = lines.let(f"mul i64 {context['b_row']}, {SUM_BLOCK}")
+    step_b = table_step
+    if scattered == "b":
+        context["b_vector_thrice"] = lines.let(f"mul i64 {context['b_vector']}, 3")
+        context["b_vector_five"] = lines.let(f"mul i64 {context['b_vector']}, 5")
+    else:
+        step_b = lines.let(f"mul i64 {context['b_row']}, {SUM_BLOCK}")
     lines.put("br label %block")
 
     lines.label("block")
-    lines.put("%block_a = phi ptr [ %a, %entry ], [ %next_block_a, %again ]")
-    lines.put("%block_b = phi ptr [ %b, %entry ], [ %next_block_b, %again ]")
+    first_a = context["a_table_at"] if scattered == "a" else "%a"
+    first_b = context["b_table_at"] if scattered == "b" else "%b"
+    lines.put(f"%block_a = phi ptr [ {first_a}, %entry ], [ %next_block_a, %again ]")
+    lines.put(f"%block_b = phi ptr [ {first_b}, %entry ], [ %next_block_b, %again ]")
     lines.put(f"%left = phi i64 [ {context['k_length']}, %entry ], [ %next_left, %again ]")
     lines.put(f"%first = phi i64 [ {context['is_first']}, %entry ], [ 0, %again ]")
     packed_row = packed_vectors * element.lanes * element.n_packed_bytes
@@ -69,12 +89,12 @@ def tile_function(
     lines.put(f"%next_left = sub i64 %left, {SUM_BLOCK}")
     lines.put("%has_some = icmp sgt i64 %left, 0")
     starts = ["%block_a"]
-    for _ in range(5, rows, 5):
+    for _ in range(5, rows, 5) if not rows_a else ():
         starts.append(lines.offset(starts[-1], five))
     steps = lines.smaller("%left", SUM_BLOCK)
     lines.put("br i1 %has_some, label %chain, label %sum")
 
-    _chain(lines, element, rows, vectors, starts, steps, context, thrice, packed_row)
+    _chain(lines, element, rows, vectors, starts, steps, context, thrice, packed_row, rows_a)
 
     _add_to_sums(lines, element, count, context["is_last"])
     lines.label("finish")
@@ -82,6 +102,7 @@ def tile_function(
     _store_tile(lines, element, rows, vectors, context, is_c_contiguous, valid)
     body = "\n".join(lines.text)
     name, last = ("packing_tile", ", ptr %packed") if packed_row else ("tile", "")
+    name = "scattered_tile" if scattered else name
     return (
         f"define internal fastcc void @{name}_{rows}x{vectors}(ptr %a, ptr %b, ptr %c, ptr %sums, "
         f"i64 %columns, ptr %context{last}) nounwind {{\n{body}\n}}\n"
@@ -120,10 +141,11 @@ def _add_to_sums(lines: Lines, element: Element, count: int, is_last: str) -> No
 
 def _chain(
     lines: Lines, element: Element, rows: int, vectors: int, starts: list[str], steps: str,
-    context: dict[str, str], thrice: str, packed_row: int,
+    context: dict[str, str], thrice: str, packed_row: int, rows_a: list[str],
 ) -> None:  # fmt: skip
     """One block over k: accumulators in phi nodes, one step of k an iteration."""
     vector, n_packed = element.vector, element.n_packed_bytes
+    is_scattered = "b_vector_thrice" in context
     lines.label("chain")
     for i in range(rows * vectors):
         lines.put(f"%c{i} = phi {vector} [ zeroinitializer, %block ], [ %n{i}, %chain ]")
@@ -135,8 +157,15 @@ def _chain(
         lines.put("%p = phi ptr [ %block_p, %block ], [ %np, %chain ]")
         lines.put(f"%np = getelementptr i8, ptr %p, i64 {packed_row}")
     row = context["a_row"]
+    column = context["a_column"]
+    if rows_a:
+        column = "8"
+        far = lines.let("load i64, ptr %a0, align 8")
 
     def left(r: int) -> str:
+        if rows_a:
+            pointer = lines.let(f"getelementptr i8, ptr {rows_a[r]}, i64 {far}")
+            return element.broadcast(lines, pointer)
         # One pointer for five rows: x86 scales an index by 1, 2 or 4 for nothing.
         pointer = f"%a{r // 5}"
         if r % 5 == 3:
@@ -145,7 +174,15 @@ def _chain(
             pointer = lines.let(f"getelementptr [{r % 5} x i8], ptr {pointer}, i64 {row}")
         return element.broadcast(lines, pointer)
 
+    place = ""
+    if is_scattered:
+        far = lines.let("load i64, ptr %bp, align 8")
+        place = lines.let(f"getelementptr i8, ptr %b, i64 {far}")
+
     def right(v: int) -> str:
+        if is_scattered:
+            pointer = _vector_place(lines, place, v, context)
+            return lines.let(f"load {vector}, ptr {pointer}, align {n_packed}")
         offset = v * element.lanes * n_packed
         value = lines.let(f"load {vector}, ptr {lines.offset('%bp', offset)}, align {n_packed}")
         if packed_row:
@@ -167,16 +204,31 @@ def _chain(
         i = r * vectors + v
         total = element.multiply_add(lines, a, b, f"%c{i}")
         lines.text[-1] = lines.text[-1].replace(f"{total} = ", f"%n{i} = ")
-    ahead = lines.let(f"getelementptr [{AHEAD} x i8], ptr %bp, i64 {context['b_row']}")
-    for offset in range(0, vectors * element.lanes * n_packed, _LINE_BYTES):
-        lines.prefetch(lines.offset(ahead, offset))
-    lines.prefetch(lines.let(f"getelementptr [{AHEAD} x i8], ptr %a0, i64 {context['a_column']}"))
+    if not is_scattered:  # its rows are near each other
+        ahead = lines.let(f"getelementptr [{AHEAD} x i8], ptr %bp, i64 {context['b_row']}")
+        for offset in range(0, vectors * element.lanes * n_packed, _LINE_BYTES):
+            lines.prefetch(lines.offset(ahead, offset))
+    if not rows_a:
+        lines.prefetch(lines.let(f"getelementptr [{AHEAD} x i8], ptr %a0, i64 {column}"))
     for g in range(len(starts)):
-        lines.put(f"%na{g} = getelementptr i8, ptr %a{g}, i64 {context['a_column']}")
-    lines.put(f"%nbp = getelementptr i8, ptr %bp, i64 {context['b_row']}")
+        lines.put(f"%na{g} = getelementptr i8, ptr %a{g}, i64 {column}")
+    row_b = "8" if is_scattered else context["b_row"]
+    lines.put(f"%nbp = getelementptr i8, ptr %bp, i64 {row_b}")
     lines.put("%nk = add i64 %k, -1")
     lines.put("%more = icmp ne i64 %nk, 0")
     lines.put("br i1 %more, label %chain, label %sum")
+
+
+def _vector_place(lines: Lines, place: str, v: int, context: dict[str, str]) -> str:
+    """Vector `v` of a row of a scattered B: x86 scales an index by 1, 2 or 4 for nothing."""
+    if v == 0:
+        return place
+    if v in (3, 5, 6):
+        several = context["b_vector_thrice" if v != 5 else "b_vector_five"]
+        return lines.let(
+            f"getelementptr [{v // 3 if v != 5 else 1} x i8], ptr {place}, i64 {several}"
+        )
+    return lines.let(f"getelementptr [{v} x i8], ptr {place}, i64 {context['b_vector']}")
 
 
 def _store_tile(
