@@ -45,7 +45,6 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
         w, a_row=0, a_column=0, b_row=kind.width * size, c_row=words["out_row"], c_column=size,
         a_table_at=places, b_vector=0,
     )  # fmt: skip
-    column_bytes = w.let(f"udiv i64 {words['panel']}, {kind.width}")
     tabulate_columns(w, words, words["block_channels"], columns)
     if kind.is_flat:
         rows = w.smaller(words["block_rows"], words["out_rows"])
@@ -66,37 +65,10 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
         out = w.moved(out, w.mul(group, words["out_g"]))
         out = w.moved(out, w.mul(w.mul(channel, words["kernel"]), words["out_row"]))
         with w.loop("0", images, [("ptr", image), ("ptr", grad)]) as each:
-            with w.loop("0", words["out_rows"], step=words["block_rows"]) as rows_of:
-                row = rows_of.index
-                rows = w.smaller(w.sub(words["out_rows"], row), words["block_rows"])
-                count = w.mul(rows, words["out_w"])
-                source = each.carried[0]
-                line, far = first_row(w, words, row)
-                if kind.is_flat:
-                    source = w.moved(source, far)
-                else:
-                    tabulate_places(w, kind, words, (line, far), rows, places)
-                start = w.moved(each.carried[1], w.mul(w.mul(row, words["out_w"]), size))
-                # Cotangents of the block, a row for each place.
-                w.put(
-                    f"call fastcc void @pack_b(ptr {start}, ptr {turned}, i64 {count}, "
-                    f"i64 {words['outputs']}, i64 {size}, i64 {words['grad_row']}, "
-                    f"i64 {words['panel']})"
-                )
-                begins = w.let(f"or i64 {each.index}, {row}")
-                is_first = w.let(f"zext i1 {w.compare('eq', begins, 0)} to i64")
-                no_image = w.compare("sge", w.add(each.index, 1), images)
-                no_row = w.compare("sge", w.add(row, words["block_rows"]), words["out_rows"])
-                is_last = w.let(f"zext i1 {w.let(f'and i1 {no_image}, {no_row}')} to i64")
-                set_context(
-                    w, context, k_length=count, is_first=is_first, is_last=is_last,
-                    a_base_at=source,
-                )  # fmt: skip
-                tiles(
-                    w, kind.tile, context, columns, turned, out, w.mul(channels, words["kernel"]),
-                    words["outputs"], 8, words["out_row"], "%scratch", words["sums_step"],
-                    column_bytes,
-                )  # fmt: skip
+            _add_image(
+                w, kind, words, context, (columns, places, turned), (each.index, images),
+                (each.carried[0], each.carried[1], out), channels,
+            )  # fmt: skip
             each.next = [
                 w.moved(each.carried[0], words["image_n"]),
                 w.moved(each.carried[1], words["grad_n"]),
@@ -104,3 +76,43 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
     w.put("ret void")
     functions = tile_functions([kind.tile]) + pack_b_function(element, "columns", kind.vectors)
     return kernel_of(f"convolution_weight_{kind.dtype.short_name}", w, functions)
+
+
+def _add_image(
+    w: Writer, kind: ConvolutionClass, words: dict[str, str], context: str,
+    scratch: tuple[str, str, str], number: tuple[str, str], pointers: tuple[str, str, str],
+    channels: str,
+) -> None:  # fmt: skip
+    """Add what an image gives, block by block of rows; number: of the image and of all of the
+    part, pointers: to the image, its cotangents and the result."""
+    size = kind.element.n_bytes
+    (columns, places, turned), (image, grad, out) = scratch, pointers
+    column_bytes = w.let(f"udiv i64 {words['panel']}, {kind.width}")
+    with w.loop("0", words["out_rows"], step=words["block_rows"]) as block:
+        row = block.index
+        rows = w.smaller(w.sub(words["out_rows"], row), words["block_rows"])
+        count = w.mul(rows, words["out_w"])
+        source = image
+        line, far = first_row(w, words, row)
+        if kind.is_flat:
+            source = w.moved(source, far)
+        else:
+            tabulate_places(w, kind, words, (line, far), rows, places)
+        start = w.moved(grad, w.mul(w.mul(row, words["out_w"]), size))
+        # Cotangents of the block, a row for each place.
+        w.put(
+            f"call fastcc void @pack_b(ptr {start}, ptr {turned}, i64 {count}, "
+            f"i64 {words['outputs']}, i64 {size}, i64 {words['grad_row']}, i64 {words['panel']})"
+        )
+        begins = w.let(f"or i64 {number[0]}, {row}")
+        is_first = w.let(f"zext i1 {w.compare('eq', begins, 0)} to i64")
+        no_image = w.compare("sge", w.add(number[0], 1), number[1])
+        no_row = w.compare("sge", w.add(row, words["block_rows"]), words["out_rows"])
+        is_last = w.let(f"zext i1 {w.let(f'and i1 {no_image}, {no_row}')} to i64")
+        set_context(
+            w, context, k_length=count, is_first=is_first, is_last=is_last, a_base_at=source
+        )
+        tiles(
+            w, kind.tile, context, columns, turned, out, w.mul(channels, words["kernel"]),
+            words["outputs"], 8, words["out_row"], "%scratch", words["sums_step"], column_bytes,
+        )  # fmt: skip

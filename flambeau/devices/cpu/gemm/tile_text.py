@@ -48,53 +48,29 @@ def tile_function(
     lines = Lines()
     count = rows * vectors
     lines.label("entry")
-    context = {}
-    for index, word in enumerate(SCATTERED if scattered else CONTEXT):
-        pointer = lines.offset("%context", 8 * index)
-        kind = "ptr" if word.endswith("_at") else "i64"
-        context[word] = lines.let(f"load {kind}, ptr {pointer}")
-    thrice = lines.let(f"mul i64 {context['a_row']}, 3")
-    five = lines.let(f"mul i64 {context['a_row']}, 5")
-    table_step = str(8 * SUM_BLOCK)
-    step_a = lines.let(f"mul i64 {context['a_column']}, {SUM_BLOCK}")
-    rows_a = []
-    if scattered == "a":
-        step_a = table_step
-        for r in range(rows):
-            far = lines.let(f"load i64, ptr {lines.offset('%a', 8 * r)}, align 8")
-            rows_a.append(lines.let(f"getelementptr i8, ptr {context['a_base_at']}, i64 {far}"))
-    if packed_vectors:
-        context["b_row"] = context["b_source_row"]
-    step_b = table_step
-    if scattered == "b":
-        context["b_vector_thrice"] = lines.let(f"mul i64 {context['b_vector']}, 3")
-        context["b_vector_five"] = lines.let(f"mul i64 {context['b_vector']}, 5")
-    else:
-        step_b = lines.let(f"mul i64 {context['b_row']}, {SUM_BLOCK}")
+    context = _entered(lines, rows, scattered, bool(packed_vectors))
     lines.put("br label %block")
 
     lines.label("block")
-    first_a = context["a_table_at"] if scattered == "a" else "%a"
-    first_b = context["b_table_at"] if scattered == "b" else "%b"
-    lines.put(f"%block_a = phi ptr [ {first_a}, %entry ], [ %next_block_a, %again ]")
-    lines.put(f"%block_b = phi ptr [ {first_b}, %entry ], [ %next_block_b, %again ]")
+    lines.put(f"%block_a = phi ptr [ {context['first_a']}, %entry ], [ %next_block_a, %again ]")
+    lines.put(f"%block_b = phi ptr [ {context['first_b']}, %entry ], [ %next_block_b, %again ]")
     lines.put(f"%left = phi i64 [ {context['k_length']}, %entry ], [ %next_left, %again ]")
     lines.put(f"%first = phi i64 [ {context['is_first']}, %entry ], [ 0, %again ]")
     packed_row = packed_vectors * element.lanes * element.n_packed_bytes
     if packed_row:
         lines.put("%block_p = phi ptr [ %packed, %entry ], [ %next_block_p, %again ]")
         lines.put(f"%next_block_p = getelementptr i8, ptr %block_p, i64 {packed_row * SUM_BLOCK}")
-    lines.put(f"%next_block_a = getelementptr i8, ptr %block_a, i64 {step_a}")
-    lines.put(f"%next_block_b = getelementptr i8, ptr %block_b, i64 {step_b}")
+    lines.put(f"%next_block_a = getelementptr i8, ptr %block_a, i64 {context['step_a']}")
+    lines.put(f"%next_block_b = getelementptr i8, ptr %block_b, i64 {context['step_b']}")
     lines.put(f"%next_left = sub i64 %left, {SUM_BLOCK}")
     lines.put("%has_some = icmp sgt i64 %left, 0")
     starts = ["%block_a"]
-    for _ in range(5, rows, 5) if not rows_a else ():
-        starts.append(lines.offset(starts[-1], five))
+    for _ in range(5, rows, 5) if scattered != "a" else ():
+        starts.append(lines.offset(starts[-1], context["five"]))
     steps = lines.smaller("%left", SUM_BLOCK)
     lines.put("br i1 %has_some, label %chain, label %sum")
 
-    _chain(lines, element, rows, vectors, starts, steps, context, thrice, packed_row, rows_a)
+    _chain(lines, element, rows, vectors, starts, steps, context, scattered, packed_row)
 
     _add_to_sums(lines, element, count, context["is_last"])
     lines.label("finish")
@@ -107,6 +83,36 @@ def tile_function(
         f"define internal fastcc void @{name}_{rows}x{vectors}(ptr %a, ptr %b, ptr %c, ptr %sums, "
         f"i64 %columns, ptr %context{last}) nounwind {{\n{body}\n}}\n"
     )
+
+
+def _entered(lines: Lines, rows: int, scattered: str, is_packing: bool) -> dict[str, str]:
+    """Words of the context and what follows from them: where blocks of A and B begin, and steps."""
+    context = {}
+    for index, word in enumerate(SCATTERED if scattered else CONTEXT):
+        pointer = lines.offset("%context", 8 * index)
+        kind = "ptr" if word.endswith("_at") else "i64"
+        context[word] = lines.let(f"load {kind}, ptr {pointer}")
+    if is_packing:
+        context["b_row"] = context["b_source_row"]
+    context |= {"first_a": "%a", "first_b": "%b"}
+    table_step = str(8 * SUM_BLOCK)
+    if scattered == "a":
+        context |= {"first_a": context["a_table_at"], "step_a": table_step, "a_column": "8"}
+        for r in range(rows):
+            far = lines.let(f"load i64, ptr {lines.offset('%a', 8 * r)}, align 8")
+            start = context["a_base_at"]
+            context[f"row_{r}"] = lines.let(f"getelementptr i8, ptr {start}, i64 {far}")
+    else:
+        context["thrice"] = lines.let(f"mul i64 {context['a_row']}, 3")
+        context["five"] = lines.let(f"mul i64 {context['a_row']}, 5")
+        context["step_a"] = lines.let(f"mul i64 {context['a_column']}, {SUM_BLOCK}")
+    if scattered == "b":
+        context |= {"first_b": context["b_table_at"], "step_b": table_step, "b_row": "8"}
+        context["b_vector_thrice"] = lines.let(f"mul i64 {context['b_vector']}, 3")
+        context["b_vector_five"] = lines.let(f"mul i64 {context['b_vector']}, 5")
+    else:
+        context["step_b"] = lines.let(f"mul i64 {context['b_row']}, {SUM_BLOCK}")
+    return context
 
 
 def _add_to_sums(lines: Lines, element: Element, count: int, is_last: str) -> None:
@@ -141,11 +147,10 @@ def _add_to_sums(lines: Lines, element: Element, count: int, is_last: str) -> No
 
 def _chain(
     lines: Lines, element: Element, rows: int, vectors: int, starts: list[str], steps: str,
-    context: dict[str, str], thrice: str, packed_row: int, rows_a: list[str],
+    context: dict[str, str], scattered: str, packed_row: int,
 ) -> None:  # fmt: skip
     """One block over k: accumulators in phi nodes, one step of k an iteration."""
-    vector, n_packed = element.vector, element.n_packed_bytes
-    is_scattered = "b_vector_thrice" in context
+    vector = element.vector
     lines.label("chain")
     for i in range(rows * vectors):
         lines.put(f"%c{i} = phi {vector} [ zeroinitializer, %block ], [ %n{i}, %chain ]")
@@ -156,35 +161,19 @@ def _chain(
     if packed_row:
         lines.put("%p = phi ptr [ %block_p, %block ], [ %np, %chain ]")
         lines.put(f"%np = getelementptr i8, ptr %p, i64 {packed_row}")
-    row = context["a_row"]
-    column = context["a_column"]
-    if rows_a:
-        column = "8"
-        far = lines.let("load i64, ptr %a0, align 8")
+    far = ""
+    if scattered:
+        far = lines.let(f"load i64, ptr {'%a0' if scattered == 'a' else '%bp'}, align 8")
 
     def left(r: int) -> str:
-        if rows_a:
-            pointer = lines.let(f"getelementptr i8, ptr {rows_a[r]}, i64 {far}")
-            return element.broadcast(lines, pointer)
-        # One pointer for five rows: x86 scales an index by 1, 2 or 4 for nothing.
-        pointer = f"%a{r // 5}"
-        if r % 5 == 3:
-            pointer = lines.offset(pointer, thrice)
-        elif r % 5:
-            pointer = lines.let(f"getelementptr [{r % 5} x i8], ptr {pointer}, i64 {row}")
-        return element.broadcast(lines, pointer)
-
-    place = ""
-    if is_scattered:
-        far = lines.let("load i64, ptr %bp, align 8")
-        place = lines.let(f"getelementptr i8, ptr %b, i64 {far}")
+        return _left(lines, element, r, context, far if scattered == "a" else "")
 
     def right(v: int) -> str:
-        if is_scattered:
-            pointer = _vector_place(lines, place, v, context)
-            return lines.let(f"load {vector}, ptr {pointer}, align {n_packed}")
-        offset = v * element.lanes * n_packed
-        value = lines.let(f"load {vector}, ptr {lines.offset('%bp', offset)}, align {n_packed}")
+        if scattered == "b":
+            return _scattered_right(lines, element, v, context, far)
+        offset = v * element.lanes * element.n_packed_bytes
+        place = lines.offset("%bp", offset)
+        value = lines.let(f"load {vector}, ptr {place}, align {element.n_packed_bytes}")
         if packed_row:
             lines.put(f"store {vector} {value}, ptr {lines.offset('%p', offset)}, align 32")
         return value
@@ -204,31 +193,57 @@ def _chain(
         i = r * vectors + v
         total = element.multiply_add(lines, a, b, f"%c{i}")
         lines.text[-1] = lines.text[-1].replace(f"{total} = ", f"%n{i} = ")
-    if not is_scattered:  # its rows are near each other
+    _next_step(lines, element, vectors, len(starts), context, scattered)
+
+
+def _next_step(
+    lines: Lines, element: Element, vectors: int, n_starts: int, context: dict[str, str],
+    scattered: str,
+) -> None:  # fmt: skip
+    """Ask for lines ahead, except of what is scattered, which lies near; go on in k."""
+    if scattered != "b":
         ahead = lines.let(f"getelementptr [{AHEAD} x i8], ptr %bp, i64 {context['b_row']}")
-        for offset in range(0, vectors * element.lanes * n_packed, _LINE_BYTES):
+        for offset in range(0, vectors * element.lanes * element.n_packed_bytes, _LINE_BYTES):
             lines.prefetch(lines.offset(ahead, offset))
-    if not rows_a:
+    column = context["a_column"]
+    if scattered != "a":
         lines.prefetch(lines.let(f"getelementptr [{AHEAD} x i8], ptr %a0, i64 {column}"))
-    for g in range(len(starts)):
+    for g in range(n_starts):
         lines.put(f"%na{g} = getelementptr i8, ptr %a{g}, i64 {column}")
-    row_b = "8" if is_scattered else context["b_row"]
-    lines.put(f"%nbp = getelementptr i8, ptr %bp, i64 {row_b}")
+    lines.put(f"%nbp = getelementptr i8, ptr %bp, i64 {context['b_row']}")
     lines.put("%nk = add i64 %k, -1")
     lines.put("%more = icmp ne i64 %nk, 0")
     lines.put("br i1 %more, label %chain, label %sum")
 
 
-def _vector_place(lines: Lines, place: str, v: int, context: dict[str, str]) -> str:
-    """Vector `v` of a row of a scattered B: x86 scales an index by 1, 2 or 4 for nothing."""
-    if v == 0:
-        return place
+def _left(lines: Lines, element: Element, r: int, context: dict[str, str], far: str) -> str:
+    """An element of row `r` of A, repeated; far: where the step's elements of a scattered one are.
+
+    One pointer serves five rows: x86 scales an index by 1, 2 or 4 for nothing.
+    """
+    if far:
+        pointer = lines.let(f"getelementptr i8, ptr {context[f'row_{r}']}, i64 {far}")
+        return element.broadcast(lines, pointer)
+    pointer = f"%a{r // 5}"
+    if r % 5 == 3:
+        pointer = lines.offset(pointer, context["thrice"])
+    elif r % 5:
+        pointer = lines.let(f"getelementptr [{r % 5} x i8], ptr {pointer}, i64 {context['a_row']}")
+    return element.broadcast(lines, pointer)
+
+
+def _scattered_right(
+    lines: Lines, element: Element, v: int, context: dict[str, str], far: str
+) -> str:
+    """Vector `v` of a row of a scattered B that begins `far` from b."""
+    place = lines.let(f"getelementptr i8, ptr %b, i64 {far}")
     if v in (3, 5, 6):
-        several = context["b_vector_thrice" if v != 5 else "b_vector_five"]
-        return lines.let(
-            f"getelementptr [{v // 3 if v != 5 else 1} x i8], ptr {place}, i64 {several}"
-        )
-    return lines.let(f"getelementptr [{v} x i8], ptr {place}, i64 {context['b_vector']}")
+        word, times = ("five", 1) if v == 5 else ("thrice", v // 3)
+        several = context[f"b_vector_{word}"]
+        place = lines.let(f"getelementptr [{times} x i8], ptr {place}, i64 {several}")
+    elif v:
+        place = lines.let(f"getelementptr [{v} x i8], ptr {place}, i64 {context['b_vector']}")
+    return lines.let(f"load {element.vector}, ptr {place}, align {element.n_packed_bytes}")
 
 
 def _store_tile(

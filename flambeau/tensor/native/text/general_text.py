@@ -313,12 +313,7 @@ def _record(w: Writer, o: Offsets, s: Arguments, way: str, told_place: str) -> N
     fresh = w.load(segment, o["Segment.fresh"])
     position = w.needs(w.call("PyLong_FromSsize_t", w.call("PyList_Size", fresh)), "failed")
     fill_result(w, o, segment, out_layout, position, w.load(storage_place), w.load(out_place))
-    told = w.load(told_place)
-    w.branch(w.is_null(told), "filled")
-    w.branch(w.same(told, NONE), "filled", "bounded")
-    w.label("bounded")
-    w.put(w.take(told_place), w.load(storage_place), o["Storage.bounds"])
-    w.label("filled")
+    _set_bounds(w, o, told_place, w.load(storage_place))
     w.call("PyTuple_SetItem", key, "0", w.held(signature))
     w.call("PyTuple_SetItem", key, w.new(f"add i64 {n_tensors}, 1"), position)
     append_record(w, o, segment, records, fresh, storage_place,
@@ -343,6 +338,16 @@ def _record(w: Writer, o: Offsets, s: Arguments, way: str, told_place: str) -> N
     w.label("failed")
     w.let_go()
     w.returns("ptr null")
+
+
+def _set_bounds(w: Writer, o: Offsets, told_place: str, storage: str) -> None:
+    """Note the bounds that a check told, if it did."""
+    told = w.load(told_place)
+    w.branch(w.is_null(told), "filled")
+    w.branch(w.same(told, NONE), "filled", "bounded")
+    w.label("bounded")
+    w.put(w.take(told_place), storage, o["Storage.bounds"])
+    w.label("filled")
 
 
 def _own_slots(
