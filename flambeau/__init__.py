@@ -113,11 +113,11 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "set_rng_state",
     ),
     "flambeau.random.tensors": (
-        "bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like",
-        "randn", "randn_like", "randperm",
+        "bernoulli", "normal", "rand", "rand_like", "randint", "randint_like", "randn",
+        "randn_like", "randperm",
     ),
     "flambeau.random.sampled_tensors": (
-        "_sample_dirichlet", "_standard_gamma", "binomial", "poisson",
+        "_sample_dirichlet", "_standard_gamma", "binomial", "multinomial", "poisson",
     ),
     "flambeau.autograd": (
         "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",

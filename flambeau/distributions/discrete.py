@@ -20,6 +20,7 @@ from flambeau.distributions.utils import (
     logits_to_probs,
     probs_to_logits,
 )
+from flambeau.random import sampled_tensors
 from flambeau.random import tensors as draws
 from flambeau.tensor import Size, Tensor
 from flambeau.tensor import functions as t
@@ -192,7 +193,7 @@ class Categorical(Distribution):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = Size(sample_shape)
         rows = self.probs.reshape((-1, self._num_events))
-        drawn = draws.multinomial(rows, math.prod(shape), True)
+        drawn = sampled_tensors.multinomial(rows, math.prod(shape), True)
         return t.transpose(drawn, 0, 1).reshape(tuple(self._extended_shape(shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:

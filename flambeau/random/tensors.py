@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from flambeau.base import dtypes, promotion
-from flambeau.base.devices import META
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
@@ -21,7 +20,6 @@ from flambeau.gradients import members
 from flambeau.gradients.modes import is_grad_enabled, no_grad
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.gradients.recording.drawn import attach_drawn, rename
-from flambeau.ops.define import type_name
 from flambeau.random import fills, fills_sampled
 from flambeau.random.generator import Generator, default_generator
 from flambeau.tensor import Tensor, creation, functions, index_bounds
@@ -306,89 +304,6 @@ def bernoulli(
     if out is not None:
         out.copy_(made)
         return out  # type: ignore[no-any-return]
-    return made
-
-
-_WIDE: Final = (dtypes.float32, dtypes.float64)
-_NO_PROBABILITY: Final = "probability tensor contains either `inf`, `nan` or element < 0"
-_NO_WEIGHTS: Final = "invalid multinomial distribution (sum of probabilities <= 0)"
-
-
-def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *,
-    generator: Generator | None = None, out: Any = None,
-) -> Tensor:  # fmt: skip
-    """Indices drawn with the (unnormalised) probabilities in the last dim."""
-    if input.ndim not in (1, 2):
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if not input.is_floating_point():
-        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
-                           f"{promotion.SCALAR_TYPE_NAMES[input.dtype.name]}")  # fmt: skip
-    if out is not None and out.dtype is not dtypes.int64:
-        raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and num_samples > input.shape[-1]:
-        raise RuntimeError(
-            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
-        )
-    weights = input.detach()
-    given = weights._layout
-    is_plain = given.is_contiguous and not given.is_conj and given.n_elements
-    if num_samples == 1 and is_plain and given.dtype in _WIDE and given.device is not META:
-        return stored(_once(weights, generator), out)  # type: ignore[no-any-return]
-    if bool((~(weights >= 0) | (weights == float("inf"))).any()):
-        raise RuntimeError(
-            _NO_PROBABILITY
-            if num_samples == 1 or not replacement
-            else "invalid multinomial distribution (encountering probability entry < 0)"
-        )
-    if bool((weights.sum(-1) == 0).any()):
-        raise RuntimeError(_NO_WEIGHTS)
-    if replacement and num_samples > 1:
-        made = _with_replacement(weights, num_samples, generator)
-    else:
-        q = exponential_(functions.clone(weights), generator=generator)
-        shares = weights / q
-        if num_samples == 1:
-            made = functions.argmax(shares, -1, True)
-        else:
-            made = functions.topk(shares, num_samples)[1]
-    return stored(made, out)  # type: ignore[no-any-return]
-
-
-def _once(weights: Tensor, generator: Generator | None) -> Tensor:
-    """One category for each row of contiguous weights."""
-    from flambeau.tensor import conversion
-
-    shape, element = weights._layout.shape, weights._layout.dtype
-    source = conversion.address_of(weights, "multinomial()")
-    made = creation.empty_layout(contiguous((*shape[:-1], 1), dtypes.int64))
-    address = made._storage.block.address
-    fills_sampled.fill_multinomial_once(
-        generator or default_generator, address, made._layout.n_elements, shape[-1], element, source
-    )
-    first = conversion.read_one(address, dtypes.int64)
-    if first < 0:
-        raise RuntimeError(_NO_PROBABILITY if first == -1 else _NO_WEIGHTS)
-    index_bounds.know(made, 0, shape[-1] - 1)
-    return made
-
-
-def _with_replacement(weights: Tensor, draws: int, generator: Generator | None) -> Tensor:
-    from flambeau.tensor import conversion
-
-    wide = dtypes.float64 if weights.dtype is dtypes.float64 else dtypes.float32
-    flat = weights.to(wide).contiguous()
-    rows = flat.shape[0] if flat.ndim == 2 else 1
-    categories = flat.shape[-1]
-    source = conversion.address_of(flat, "multinomial()")
-    shape = (rows, draws) if flat.ndim == 2 else (draws,)
-    made = creation.empty_layout(contiguous(shape, dtypes.int64))
-    fills_sampled.fill_multinomial(
-        generator or default_generator, made._storage.block.address, rows, categories, draws,
-        wide, source,
-    )  # fmt: skip
     return made
 
 

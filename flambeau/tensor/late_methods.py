@@ -21,9 +21,10 @@ LATE: Final[dict[str, dict[str, str]]] = {
         name: name
         for name in (
             "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "geometric_",
-            "cauchy_", "log_normal_", "bernoulli", "multinomial",
+            "cauchy_", "log_normal_", "bernoulli",
         )
     },
+    "random.sampled_tensors": {"multinomial": "multinomial"},
     "tensor.public.fills": {
         name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
     },

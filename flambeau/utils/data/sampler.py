@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from flambeau.base import dtypes
-from flambeau.random.tensors import multinomial
+from flambeau.random.sampled_tensors import multinomial
 from flambeau.tensor import creation
 from flambeau.utils.data import draws
 
