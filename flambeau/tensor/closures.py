@@ -17,7 +17,7 @@ from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.gradients import autocast
-from flambeau.tensor.arguments import refusing, taken_over
+from flambeau.tensor.arguments import refusing
 from flambeau.tensor.arguments.python_data import is_array
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
@@ -163,6 +163,8 @@ def _two_operands(
             if not takes_numbers:
                 return NotImplemented
             if not is_number(other):
+                from flambeau.tensor.arguments import taken_over
+
                 found = taken_over.answer(binding.name, True, (input, other), {})
                 if found is not taken_over.NOBODY:
                     return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.ops import names
 from flambeau.ops.define import REGISTRY
-from flambeau.tensor.arguments import refusing, taken_over
+from flambeau.tensor.arguments import EARLIER, refusing
 from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
 from flambeau.tensor.inplace import call_inplace
@@ -62,7 +62,7 @@ def _renew() -> None:
     old = {name: globals().pop(name) for name in _FOR_NOW if name in globals()}
     _FOR_NOW.clear()
     for name, made in old.items():
-        taken_over.EARLIER.setdefault(name, []).append(made)
+        EARLIER.setdefault(name, []).append(made)
     closures = {id(made) for made in old.values()}
     for name, module in list(sys.modules.items()):
         if name.startswith("flambeau") and "__getattr__" in vars(module):

@@ -15,6 +15,8 @@ from flambeau.tensor.tensor import Tensor
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _PACKAGES: Final = ("numpy", "torch")
+# Functions that programs may hold although the name gives another by now, by name.
+EARLIER: Final[dict[str, list[Any]]] = {}
 
 
 def named_type(value: Any) -> str:

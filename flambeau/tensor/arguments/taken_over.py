@@ -12,10 +12,9 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from flambeau.tensor.arguments import EARLIER
 from flambeau.tensor.tensor import Tensor
 
-# Functions that programs may hold although the name gives another by now, by name.
-EARLIER: Final[dict[str, list[Any]]] = {}
 NOBODY: Final = object()
 
 
