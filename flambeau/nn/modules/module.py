@@ -3,7 +3,8 @@
 Keeps     what is assigned is registered by its type; order of registration is the order of
           everything else: parameters(), state_dict(), repr.
 Touches   nn.parameter, tensor.
-Not here  state dicts (state.py), hooks' bookkeeping (hooks.py), layers.
+Not here  state dicts (state.py), hooks' bookkeeping (hooks.py), dtypes and devices of all state
+          (conversions.py), layers.
 Source    torch.nn.Module."""
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flambeau.nn.modules import global_hooks, hooks, paths, state
+from flambeau.nn.modules import conversions, global_hooks, hooks, paths, state
 from flambeau.nn.modules.global_hooks import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, through
 from flambeau.nn.modules.naming import indented, type_name
 from flambeau.nn.modules.state import _IncompatibleKeys  # noqa: F401
@@ -315,91 +316,6 @@ class Module:
         fn(self)
         return self
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        """Replace every tensor of state by fn of it; parameters stay the same objects."""
-        if recurse:
-            for module in self.children():
-                module._apply(fn)
-        for parameter in self._parameters.values():
-            if parameter is not None:
-                parameter.data = fn(parameter.data)
-                if parameter.grad is not None:
-                    parameter.grad.data = fn(parameter.grad.data)
-        for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
-        return self
-
-    def to(self, *arguments: Any, **named: Any) -> Any:
-        """Move or convert parameters and buffers; floating dtypes only reach floating tensors."""
-        from flambeau.base.dtypes import asked_for, dtype
-
-        element = named.get("dtype")
-        for argument in arguments:
-            if isinstance(argument, (dtype, type)):
-                element = asked_for(argument, "to")
-            elif isinstance(argument, Tensor):
-                element = argument.dtype
-        if element is not None and not (element.is_floating_point or element.is_complex):
-            raise TypeError(
-                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                f"dtype={element}"
-            )
-        rest = tuple(a for a in arguments if not isinstance(a, (dtype, type)))
-        kept = {k: v for k, v in named.items() if k not in ("dtype", "memory_format")}
-
-        def convert(tensor: Tensor) -> Tensor:
-            try:
-                moved = tensor.to(*rest, **kept) if rest or kept else tensor
-            except NotImplementedError as error:
-                if str(error) != "Cannot copy out of meta tensor; no data!":
-                    raise
-                raise NotImplementedError(
-                    f"{error} Please use torch.nn.Module.to_empty() instead of "
-                    "torch.nn.Module.to() when moving module from meta to a different device."
-                ) from None
-            fits = tensor.is_floating_point() or tensor.is_complex()
-            return moved.to(element) if element is not None and fits else moved
-
-        return self._apply(convert)
-
-    def _cast(self, convert: Callable[[Tensor], Tensor]) -> Any:
-        return self._apply(lambda t: convert(t) if t.is_floating_point() else t)
-
-    def float(self) -> Any:
-        """Floating parameters and buffers as float32."""
-        return self._cast(lambda t: t.float())
-
-    def double(self) -> Any:
-        """Floating parameters and buffers as float64."""
-        return self._cast(lambda t: t.double())
-
-    def half(self) -> Any:
-        """Floating parameters and buffers as float16."""
-        return self._cast(lambda t: t.half())
-
-    def bfloat16(self) -> Any:
-        """Floating parameters and buffers as bfloat16."""
-        return self._cast(lambda t: t.bfloat16())
-
-    def type(self, dst_type: Any) -> Any:
-        """All parameters and buffers as dst_type."""
-        return self._apply(lambda t: t.type(dst_type))
-
-    def cpu(self) -> Any:
-        """Parameters and buffers in host memory."""
-        return self._apply(lambda t: t.cpu())
-
-    def cuda(self, device: Any = None) -> Any:
-        """Parameters and buffers on a GPU; torch's error where there is none."""
-        return self._apply(lambda t: t.cuda(device))
-
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
-        """Parameters and buffers with undefined contents on a device."""
-        from flambeau.nn import names as torch
-
-        return self._apply(lambda t: torch.empty_like(t, device=device), recurse=recurse)
-
     def train(self, mode: bool = True) -> Any:
         """Training mode for the module and all below it."""
         if not isinstance(mode, bool):
@@ -429,10 +345,6 @@ class Module:
                 parameter.grad = None
             else:
                 parameter.grad.detach_().zero_()
-
-    def share_memory(self) -> Any:
-        """Move state to shared memory; processes made by fork share it from then on."""
-        return self._apply(lambda t: t.share_memory_())
 
     def compile(self, *arguments: Any, **named: Any) -> None:
         """Nothing to do: everything is compiled as it runs."""
@@ -466,8 +378,19 @@ class Module:
         replica.__dict__ = self.__dict__.copy()
         return replica
 
-    # Paths, hooks and state, from their own files -----------------------------------
+    # Conversions, paths, hooks and state, from their own files ------------------------
 
+    _apply = conversions.apply_to_state
+    to = conversions.to
+    float = conversions.as_float
+    double = conversions.double
+    half = conversions.half
+    bfloat16 = conversions.bfloat16
+    type = conversions.as_type
+    cpu = conversions.cpu
+    cuda = conversions.cuda
+    to_empty = conversions.to_empty
+    share_memory = conversions.share_memory
     get_submodule = paths.get_submodule
     set_submodule = paths.set_submodule
     get_parameter = paths.get_parameter
