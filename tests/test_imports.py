@@ -14,8 +14,8 @@ HEAVY = {
 LATE = (
     "flambeau.ops.", "flambeau.codegen", "flambeau.nn", "flambeau.optim", "flambeau.random",
     "flambeau.utils", "flambeau.io", "flambeau.debug", "flambeau.cli",
-    "flambeau.engine.planning.plan", "flambeau.engine.planning.lower", "flambeau.devices.cpu.jit",
-    "flambeau.devices.cpu.runner",
+    "flambeau.engine.planning.plan", "flambeau.engine.planning.lowering",
+    "flambeau.devices.cpu.jit", "flambeau.devices.cpu.runner",
     "flambeau.gradients.backward", "flambeau.tensor.public",
 )  # fmt: skip
 OPERATORS_TABLES = {"flambeau.ops.define", "flambeau.ops.names"}

@@ -3,7 +3,7 @@
 Keeps     a complex operand is a Pair of real expressions, and so is a complex result: what reads
           expressions (fusion, kernels, readers) never meets a complex dtype.
 Touches   base.dtypes, vocabulary; complex_functions for exp, log and their kin.
-Not here  where the parts lie in memory (engine/planning/lower.py)."""
+Not here  where the parts lie in memory (engine/planning/lowering/lower.py)."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from flambeau.base import dtypes
 from flambeau.base.layout import Layout
 
 if TYPE_CHECKING:
-    from flambeau.engine.planning.lower import Lowered, Lowering
-    from flambeau.engine.planning.values import Value
+    from flambeau.engine.planning.lowering.lower import Lowered, Lowering
+    from flambeau.engine.planning.lowering.values import Value
 
 # How a parameter reaches Operator.lower: ("tensor", position), ("number", index, kind),
 # ("tensors", (positions)), ("plain", value).
@@ -78,7 +78,7 @@ class Signature:
 
     def _lower(self) -> Lowered:
         # Lowering brings the code generator's vocabulary: recording does without.
-        from flambeau.engine.planning.lower import Lowered, Lowering
+        from flambeau.engine.planning.lowering.lower import Lowered, Lowering
 
         builder = Lowering(self.layouts, self.fresh_outputs, self.targets)
         before = {

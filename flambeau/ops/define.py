@@ -5,7 +5,7 @@ Keeps     an operator is a description: it names no engine, no device and no ten
 Touches   base; formulas speak only through the `k`, lowerings through the `b`, gradients through
           the `t` that they are given.
 Not here  the functions and methods made from it (tensor/binding.py), the builder `b`
-          (engine/planning/lower.py), the vocabulary `k` (codegen/vocabulary.py).
+          (engine/planning/lowering/lower.py), the vocabulary `k` (codegen/vocabulary.py).
 
     @operator("sigmoid", aliases=("special.expit", "nn.functional.sigmoid"))
     class Sigmoid(Elementwise):

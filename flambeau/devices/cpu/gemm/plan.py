@@ -4,7 +4,7 @@ Keeps     a plan depends on numbers alone (sizes, byte strides), never on addres
           on the class of a product alone, never on sizes. Whatever is chosen here (tile, units,
           packing, operands swapped, batches merged) cannot show in the bits.
 Touches   grid, pack_steps, product_text, vector_text.
-Not here  how an operator's tensors become a batch of matrices (engine/planning/lower.py)."""
+Not here  how an operator's tensors become a batch of matrices (planning/lowering/lower.py)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Keeps     plain data; strides and offsets count elements.
 Touches   base, statement.
-Not here  statements (lower.py)."""
+Not here  statements (maps.py, lower.py)."""
 
 from __future__ import annotations
 
