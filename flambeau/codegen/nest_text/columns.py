@@ -25,7 +25,7 @@ from flambeau.codegen.nest_text.reduce import (
     held_state,
     hold,
 )
-from flambeau.codegen.nest_text.scopes import Levels, RowScope, StepScope, VectorScope, broadcast
+from flambeau.codegen.nest_text.scopes import Levels, RowScope, StepScope, broadcast
 from flambeau.codegen.nest_text.stores import (
     VectorStore,
     sorted_out,
@@ -33,6 +33,7 @@ from flambeau.codegen.nest_text.stores import (
     store_part,
     store_whole,
 )
+from flambeau.codegen.nest_text.vectors import VectorScope
 
 # Bytes of a tile's accumulators, of two reductions say. Rows of a tile shorter than a page halve
 # the bandwidth: the prefetcher starts anew at every page.

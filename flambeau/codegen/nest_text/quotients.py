@@ -22,7 +22,7 @@ from flambeau.codegen.llvm_reader import SCALAR_TYPES, LlvmReader, Operand
 from flambeau.codegen.vocabulary import BUILDER, Expression
 
 if TYPE_CHECKING:
-    from flambeau.codegen.nest_text.scopes import VectorScope
+    from flambeau.codegen.nest_text.vectors import VectorScope
 
 # Of each type: a divisor of ordinary size lies between 2^-n and 2^n; the two highest bits of an
 # exponent, one of which is set in every number from 2^(2 - 2^(b - 2)) on, b the exponent's bits.

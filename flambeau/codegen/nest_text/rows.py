@@ -20,7 +20,7 @@ from flambeau.codegen.nest_text.reduce import (
     held_state,
     hold,
 )
-from flambeau.codegen.nest_text.scopes import Levels, RowScope, VectorScope, valid_lanes
+from flambeau.codegen.nest_text.scopes import Levels, RowScope
 from flambeau.codegen.nest_text.stores import (
     VectorStore,
     past_caches,
@@ -30,6 +30,7 @@ from flambeau.codegen.nest_text.stores import (
     store_past_caches,
     store_whole,
 )
+from flambeau.codegen.nest_text.vectors import VectorScope, valid_lanes
 
 Turns = list[State]  # accumulators of one reduction, the next one to be used first
 

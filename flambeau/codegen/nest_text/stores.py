@@ -2,7 +2,7 @@
 
 Keeps     nothing is ever written past the end of a row; both halves of complex numbers are
           written at once where both are there.
-Touches   frame, scopes.
+Touches   frame, scopes, vectors.
 Not here  when a store happens (rows.py, columns.py).
 """
 
@@ -21,7 +21,8 @@ from flambeau.codegen.nest_text.frame import (
     reader_into,
     to_memory,
 )
-from flambeau.codegen.nest_text.scopes import RowScope, VectorScope, valid_lanes
+from flambeau.codegen.nest_text.scopes import RowScope
+from flambeau.codegen.nest_text.vectors import VectorScope, valid_lanes
 
 
 class VectorStore:
