@@ -2,8 +2,8 @@
 
 Keeps     nothing is lost: until the program has started, a failure leaves the segment as it was;
           after an interrupt the next touch goes on where it stopped. One lock for all flushes.
-Touches   plan, segment, devices.cpu (memory, runner).
-Not here  planning (plan.py), when to flush (stream.py)."""
+Touches   segment, plan_cache, devices.cpu (memory, runner).
+Not here  which plan (plan_cache.py), when to flush (stream.py)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,10 @@ from flambeau.engine.segment import Record, Segment
 from flambeau.engine.storage import Storage
 
 if TYPE_CHECKING:
-    from flambeau.engine.plan import Plan
     from flambeau.engine.stream import Stream
     from flambeau.engine.view import View
 
 LOCK: Final = threading.RLock()
-MAX_PLANS: Final = 4096
-MAX_PLAN_BYTES: Final = 128 << 20
-# What a record's key takes, next to its slots.
-KEY_BYTES: Final = 64
-# Variants of one segment by liveness, after which their union is planned.
-MAX_VARIANTS: Final = 3
 
 
 class Statistics(Counters):
@@ -48,15 +41,14 @@ class Statistics(Counters):
 STATS: Final = Statistics()
 # Whether results too small for normal numbers become zero (set_flush_denormal), one for all.
 FLUSH_DENORMALS: Final = [False]
-_PLANS: Final[dict[Any, _Variants]] = {}
-# Look-ups of plans so far, and bytes of those kept.
-_clock: Final = [0, 0]
 # Whether kernels are run one by one and timed; debug.explain sets it.
 TIMED: Final = [False]
 # Called with (reason, plan, records, seconds of each kernel) after each run.
 OBSERVERS: Final[list[Callable[..., None]]] = []
 _new_segment: Callable[[Any], Segment]
-runner: Any = None  # devices.cpu.runner, imported with the first plan
+# devices.cpu.runner and plan_cache, imported with the first plan.
+runner: Any = None
+plans: Any = None
 
 
 def install(new_segment: Callable[[Any], Segment]) -> None:
@@ -86,7 +78,7 @@ class Quick:
 
     def __init__(self) -> None:
         self.flush: Callable[[Segment], bool] = lambda segment: False
-        self.learn: Callable[[Segment, _Run], None] = lambda segment, run: None
+        self.learn: Callable[[Segment, Run], None] = lambda segment, run: None
         self.forget: Callable[[], None] = lambda: None
         self.slots: Callable[[Segment, Sequence[View]], list[int]] = _slots
 
@@ -108,8 +100,8 @@ UNHELD_REFERENCES: Final = _calibrate()
 def forget_plans() -> None:
     """Drop every plan; after a switch that plans depend on changed."""
     with LOCK:
-        _PLANS.clear()
-        _clock[1] = 0
+        if plans is not None:
+            plans.forget()
         QUICK.forget()
         template = sys.modules.get("flambeau.engine.planning.template")
         if template is not None:
@@ -140,7 +132,7 @@ def flush(segment: Segment, reason: str) -> None:
                     segment.run = made
                 continue
             if type(running) is tuple:
-                resumed = _Run.resumed(segment, reason, running)
+                resumed = Run.resumed(segment, reason, running)
                 if segment.run is running:
                     segment.run = resumed
                 continue
@@ -159,19 +151,19 @@ def _check_lock() -> None:
     LOCK.release()
 
 
-def _planned(segment: Segment, reason: str) -> _Run:
+def _planned(segment: Segment, reason: str) -> Run:
     """A run of all records; of the first where memory for all at once cannot be had."""
     first, count = segment.flushed, len(segment.records)
     if first:
         _settle_others(segment)
     if segment.last_uses is None:
         try:
-            return _Run(segment, reason, first, count)
+            return Run(segment, reason, first, count)
         except OutOfMemoryError:
             if count - first < 2:
                 raise
         segment.last_uses = _last_uses(segment)
-    return _Run(segment, reason, first, first + 1)
+    return Run(segment, reason, first, first + 1)
 
 
 def _settle_others(segment: Segment) -> None:
@@ -204,16 +196,18 @@ def _let_go(segment: Segment) -> None:
         place.segment = None
 
 
-class _Run:
+class Run:
     """One run of a plan over a segment's records [first, count), resumable."""
 
     def __init__(self, segment: Segment, reason: str, first: int, count: int) -> None:
         self._begin(segment, reason, first, count)
+        if runner is None:
+            _bring_runner()
         # Records first: what a thread adds meanwhile is more than they need, never less.
         touched = tuple(segment.touched)
         self.n_inputs = len(segment.inputs)
         self.n_fresh = len(segment.fresh)
-        self.plan = plan = _plan_for(self, touched)
+        self.plan = plan = plans.plan_for(self, touched)
         fresh = segment.fresh
         try:
             self.blocks = [
@@ -243,7 +237,7 @@ class _Run:
         self.seconds: list[float] = []  # of each kernel, where they are timed
 
     @classmethod
-    def resumed(cls, segment: Segment, reason: str, left: tuple[Any, ...]) -> _Run:
+    def resumed(cls, segment: Segment, reason: str, left: tuple[Any, ...]) -> Run:
         """A run that native code began and left in the segment. Whoever makes one of the same
         `left` goes on with the same state."""
         count, plan, blocks, addresses, numbers, state = left
@@ -389,94 +383,18 @@ def _let_go_of_done(segment: Segment) -> None:
                     storage.segment = None
 
 
-class _Variants:
-    """Plans of one segment, told apart by what they leave in memory.
-
-    used      when, by the count of look-ups
-    n_bytes   about what they and their key take
-    """
-
-    __slots__ = ("n_bytes", "plans", "used")
-
-    def __init__(self, n_bytes: int) -> None:
-        self.plans: list[Plan] = []
-        self.n_bytes = n_bytes
-        self.used = 0
-
-
-def _plan_for(run: _Run, touched: tuple[int, ...]) -> Plan:
-    """A plan that leaves at least what is alive in memory."""
-    n_inputs, n_fresh = run.n_inputs, run.n_fresh
-    keys = tuple([record[0] for record in run.records])
-    lookup = (keys, touched, n_inputs, n_fresh)
-    wanted = run.wanted()
-    _clock[0] += 1
-    came_back = False
-    variants = _PLANS.get(lookup)
-    if variants is not None:
-        variants.used = _clock[0]
-        for plan in variants.plans:
-            if plan.stored & wanted == wanted:
-                if not plan.is_apart:
-                    return plan
-                # It came back: now fusing pays.
-                came_back = True
-                wanted = plan.stored
-                # A signal handler may have taken it out meanwhile.
-                variants.plans = [each for each in variants.plans if each is not plan]
-                break
-        if len(variants.plans) >= MAX_VARIANTS:
-            for plan in variants.plans:
-                wanted |= plan.stored
-    if runner is None:
-        _bring_runner()
-    from flambeau.engine.plan import SegmentFacts
-    from flambeau.engine.plan_store import plan_for
-
-    segment = run.segment
-    facts = SegmentFacts(
-        keys,
-        touched,
-        [storage.layout.span_bytes for storage in segment.inputs[:n_inputs]],
-        [storage.layout.span_bytes for storage in segment.fresh[:n_fresh]],
-        {number for number in range(n_fresh) if wanted >> 8 * number & 1},
-    )
-    plan, is_new = plan_for(facts, came_back)
-    STATS.segments_planned += is_new
-    if variants is None:
-        n_bytes = 500 + KEY_BYTES * len(keys) + 16 * sum(map(len, keys)) + 8 * len(touched)
-        variants = _PLANS.setdefault(lookup, _Variants(n_bytes))
-        variants.used = _clock[0]
-        _clock[1] += n_bytes
-    variants.plans.insert(0, plan)
-    n_bytes = 1000 + 8 * len(plan.program) + 300 * plan.n_kernels + n_fresh
-    variants.n_bytes += n_bytes
-    _clock[1] += n_bytes
-    del variants.plans[MAX_VARIANTS + 1 :]
-    if _clock[1] > MAX_PLAN_BYTES or len(_PLANS) > MAX_PLANS:
-        _drop_oldest_plans()
-    return plan
-
-
 def _bring_runner() -> None:
-    """The first plan brings what runs it."""
-    global runner
+    """The first plan brings what makes it and what runs it."""
+    global runner, plans
     from flambeau.devices.cpu import runner as found
+    from flambeau.engine import plan_cache
 
+    plans = plan_cache
     if runner is None:
         runner = found
         # What is registered last comes first before a fork: this lock before those of the rooms
         # below, in the order in which a flush takes them.
         at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
-
-
-def _drop_oldest_plans() -> None:
-    """Bring the plans below three quarters of their bounds."""
-    for lookup, variants in sorted(_PLANS.items(), key=lambda item: item[1].used):
-        if _clock[1] <= MAX_PLAN_BYTES * 3 // 4 and len(_PLANS) <= MAX_PLANS * 3 // 4:
-            break
-        if _PLANS.pop(lookup, None) is not None:
-            _clock[1] -= variants.n_bytes
 
 
 ERROR_WORD: Final = array("q", [0])

@@ -12,7 +12,7 @@ import pytest
 import flambeau as torch
 from flambeau.base import layout
 from flambeau.debug import counts
-from flambeau.engine import run, stream
+from flambeau.engine import plan_cache, run, stream
 from flambeau.engine.planning import states
 from flambeau.engine.signature import Signature
 from flambeau.tensor import binding
@@ -23,8 +23,8 @@ from flambeau.tensor.public import fills
 @pytest.fixture
 def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Bounds that a test reaches."""
-    monkeypatch.setattr(run, "MAX_PLANS", 40)
-    monkeypatch.setattr(run, "MAX_PLAN_BYTES", 100_000)
+    monkeypatch.setattr(plan_cache, "MAX_PLANS", 40)
+    monkeypatch.setattr(plan_cache, "MAX_PLAN_BYTES", 100_000)
     monkeypatch.setattr(states, "MAX_STATES", 200)
     monkeypatch.setattr(binding, "MAX_SIGNATURES", 100)
     run.forget_plans()
@@ -57,8 +57,8 @@ def test_a_thousand_shapes_under_small_bounds() -> None:
     most_plans = most_bytes = 0
     for size in [*range(1, 1000, 5), *range(1, 100, 5), *range(700, 1000, 7)]:
         assert program(size) == expected(size)
-        most_plans = max(most_plans, len(run._PLANS))
-        most_bytes = max(most_bytes, run._clock[1])
+        most_plans = max(most_plans, len(plan_cache._PLANS))
+        most_bytes = max(most_bytes, plan_cache._clock[1])
         assert states._kept[0] <= 200
         assert binding._remembered[0] <= 100
     assert 10 < most_plans <= 40
@@ -86,19 +86,19 @@ def test_memory_of_plans_follows_their_bytes() -> None:
     run.forget_plans()
     x = torch.ones(4)
     (x + 1).tolist()
-    short = run._clock[1]
+    short = plan_cache._clock[1]
     run.forget_plans()
-    assert run._clock[1] == 0
+    assert plan_cache._clock[1] == 0
     y = x
     for _ in range(200):
         y = y + 1
     y.tolist()
-    assert run._clock[1] > 10 * short > 0
+    assert plan_cache._clock[1] > 10 * short > 0
 
 
 def test_shapes_and_signatures_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Layouts and signatures of shapes that never return are let go of."""
-    monkeypatch.setattr(run, "MAX_PLANS", 100)
+    monkeypatch.setattr(plan_cache, "MAX_PLANS", 100)
     monkeypatch.setattr(states, "MAX_STATES", 500)
     monkeypatch.setattr(binding, "MAX_SIGNATURES", 500)
     monkeypatch.setattr(ways, "MAX_WAYS", 100)

@@ -17,7 +17,7 @@ import pytest
 
 import flambeau as torch
 import flambeau.debug
-from flambeau.engine import run, stream
+from flambeau.engine import plan_cache, run, stream
 
 # Python 3.12 and later warn of forks while threads run.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -233,16 +233,16 @@ def test_a_fork_that_cannot_flush_goes_on() -> None:
     def failing(*_: Any) -> None:
         raise RuntimeError("not now")
 
-    original, run._plan_for = run._plan_for, failing  # type: ignore[assignment]
+    original, plan_cache.plan_for = plan_cache.plan_for, failing  # type: ignore[assignment]
     try:
 
         def job() -> None:
-            run._plan_for = original
+            plan_cache.plan_for = original
             assert x.tolist() == [2.0] * 3
 
         child = in_child(job)
     finally:
-        run._plan_for = original
+        plan_cache.plan_for = original
     finished(child)
     assert x.tolist() == [2.0] * 3
     assert not stream.current().segment.closed

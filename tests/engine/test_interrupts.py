@@ -21,7 +21,7 @@ import pytest
 
 import flambeau as torch
 import flambeau.debug
-from flambeau.engine import run, stream
+from flambeau.engine import plan_cache, run, stream
 from flambeau.engine.planning import states
 from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
@@ -403,12 +403,12 @@ def test_nothing_stays_behind() -> None:
         forget()
         x = torch.ones(5) * 2
         segment = stream.current().segment
-        original, run._plan_for = run._plan_for, _failing
+        original, plan_cache.plan_for = plan_cache.plan_for, _failing
         try:
             with pytest.raises(Struck):
                 x.tolist()
         finally:
-            run._plan_for = original
+            plan_cache.plan_for = original
         assert stream.current().segment is not segment
         assert (x + 1).tolist() == [3.0] * 5
         y = x * 3
