@@ -15,9 +15,11 @@ from array import array
 from collections.abc import Callable
 from pathlib import Path
 
-from flambeau.devices.cpu import jit, memory
+from flambeau.devices.cpu import jit, memory, runner
+from flambeau.devices.cpu.runner import RunResult
 
 ROOT = Path(__file__).parents[3]
+NOTHING = array("q", (0,))
 
 # For units [begin, end): data[i] = data[i] * factor + number. Order and repetition both show.
 _MULTIPLY_ADD = """
@@ -197,6 +199,14 @@ def program(steps: list[Step], scratch_bytes: int = 0) -> array[int]:
 def function(address: int, *kinds: type, result: type | None = None) -> Callable[..., object]:
     """A native function callable from Python."""
     return ctypes.CFUNCTYPE(result, *kinds)(address)
+
+
+def run_single(kernel: int, arguments: array[int], n_units: int, chunk_units: int) -> RunResult:
+    """Run one kernel over `n_units`, without scratch memory."""
+    n_arguments = len(arguments)
+    words = array("q", (1, n_arguments, 0, 0, kernel, n_units, chunk_units, n_arguments, 0, 0))
+    words.extend(arguments)
+    return runner.run(words, NOTHING, NOTHING)
 
 
 def in_new_process(code: str, **environment: str) -> str:

@@ -272,7 +272,7 @@ def test_a_warm_process_never_imports_llvm(tmp_path: Path) -> None:
         "from flambeau.devices.cpu import jit, runner\n"
         "data = native_support.Words(8)\n"
         "arguments = array('q', [data.address, 1, 5])\n"
-        "runner.run_single(native_support.multiply_add(), arguments, 8, 8)\n"
+        "native_support.run_single(native_support.multiply_add(), arguments, 8, 8)\n"
         "print(list(data.words), jit.STATS.compiled, 'llvmlite' in sys.modules)\n"
     )
     folder = str(tmp_path / "cache")

@@ -18,6 +18,7 @@ from flambeau.base.config import CONFIG
 from flambeau.devices.cpu import features, memory, runner, team
 from flambeau.devices.cpu.runner import text as runner_text
 from tests.devices.cpu.native_support import (
+    NOTHING,
     Step,
     Words,
     denormal,
@@ -25,11 +26,11 @@ from tests.devices.cpu.native_support import (
     in_new_process,
     multiply_add,
     program,
+    run_single,
     slow_count,
     use_scratch,
 )
 
-NOTHING = array("q", (0,))
 THREADS = [1, 2, 3, 7]
 
 
@@ -105,7 +106,7 @@ def test_all_threads_take_part(n_threads: int) -> None:
     arguments = array("q", (data.address, cycles(0.0005)))
     used = 0
     for turn in range(1, 20):
-        used = max(used, runner.run_single(slow_count(), arguments, 400, 1).threads_used)
+        used = max(used, run_single(slow_count(), arguments, 400, 1).threads_used)
         assert list(data.words) == [turn] * 400
         if used == n_threads:
             break
@@ -119,7 +120,7 @@ def test_resizing_leaves_no_thread_behind() -> None:
     counts = (5, 2, 7, 1, 3, 2)
     for n_threads in counts:
         CONFIG.threads = n_threads
-        runner.run_single(multiply_add(), arguments, 64, 1)
+        run_single(multiply_add(), arguments, 64, 1)
         if n_threads > 1:
             alive = ctypes.c_int32.from_address(team.ADDRESS[0] + team.text.ALIVE).value
             assert alive == n_threads - 1
@@ -192,7 +193,7 @@ def test_an_interrupted_run_is_taken_up_where_it_was(n_threads: int, chunk_units
         signal.signal(signal.SIGALRM, old)  # type: ignore[arg-type]
     assert 0 < sum(data.words) < 600
     other = Words(300)
-    runner.run_single(multiply_add(), array("q", (other.address, 1, 1)), 300, 1)
+    run_single(multiply_add(), array("q", (other.address, 1, 1)), 300, 1)
     assert list(other.words) == [1] * 300
     result = runner.run(words, NOTHING, NOTHING, state=state)
     assert list(data.words) == [2] * 300
@@ -227,12 +228,12 @@ def test_a_handler_may_run_programs_of_its_own() -> None:
 
     def work(*_: object) -> None:
         turns.append(1)
-        runner.run_single(multiply_add(), arguments, 50, 1)
+        run_single(multiply_add(), arguments, 50, 1)
 
     old = signal.signal(signal.SIGALRM, work)
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.06)
     try:
-        runner.run_single(slow_count(), array("q", (data.address, cycles(0.003))), 200, 1)
+        run_single(slow_count(), array("q", (data.address, cycles(0.003))), 200, 1)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
@@ -282,7 +283,7 @@ def test_the_gil_is_free_during_a_run() -> None:
     thread = threading.Thread(target=tick)
     thread.start()
     ready.wait()
-    runner.run_single(slow_count(), array("q", (data.address, cycles(0.3))), 1, 1)
+    run_single(slow_count(), array("q", (data.address, cycles(0.3))), 1, 1)
     end = time.perf_counter()
     thread.join()
     assert ticks[0] < end - 0.05
@@ -307,11 +308,11 @@ def test_the_callers_rounding_mode_neither_matters_nor_changes() -> None:
     third = struct.unpack("<i", struct.pack("<f", 1 / 3))[0]
     tenth = struct.unpack("<i", struct.pack("<f", 0.1))[0]
     arguments = array("q", (data.address, third, tenth))
-    runner.run_single(denormal(), arguments, 1, 1)
+    run_single(denormal(), arguments, 1, 1)
     nearest = data.words[0]
     assert library.fesetround(0x800) == 0  # upward
     try:
-        runner.run_single(denormal(), arguments, 1, 1)
+        run_single(denormal(), arguments, 1, 1)
         assert library.fegetround() == 0x800
     finally:
         library.fesetround(0)
@@ -322,18 +323,18 @@ def test_a_forked_child_starts_a_team_of_its_own() -> None:
     CONFIG.threads = 2
     data = Words(400)
     arguments = array("q", (data.address, cycles(0.0005)))
-    runner.run_single(slow_count(), arguments, 400, 1)
+    run_single(slow_count(), arguments, 400, 1)
     for _ in range(3):
         child = os.fork()
         if not child:
             signal.alarm(30)
             turns = used = 0
             while used < 2 and turns < 20:
-                used = max(used, runner.run_single(slow_count(), arguments, 400, 1).threads_used)
+                used = max(used, run_single(slow_count(), arguments, 400, 1).threads_used)
                 turns += 1
             os._exit(0 if used == 2 and set(data.words) == {1 + turns} else 1)
         assert os.waitpid(child, 0)[1] == 0
-    assert runner.run_single(slow_count(), arguments, 400, 1)
+    assert run_single(slow_count(), arguments, 400, 1)
     assert set(data.words) == {2}
 
 
@@ -344,7 +345,7 @@ def test_fork_while_other_threads_run() -> None:
 
     def work() -> None:
         while not stop.is_set():
-            runner.run_single(multiply_add(), array("q", (data.address, 1, 1)), 300, 1)
+            run_single(multiply_add(), array("q", (data.address, 1, 1)), 300, 1)
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -356,7 +357,7 @@ def test_fork_while_other_threads_run() -> None:
                 mine = Words(300)
                 arguments = array("q", (mine.address, 1, 1))
                 for _ in range(50):
-                    runner.run_single(multiply_add(), arguments, 300, 1)
+                    run_single(multiply_add(), arguments, 300, 1)
                 os._exit(0 if set(mine.words) == {50} else 1)
             assert os.waitpid(child, 0)[1] == 0
     finally:
@@ -375,8 +376,8 @@ data = support.Words(1000)
 arguments = array("q", (data.address, 1, 1))
 def work():
     while True:
-        runner.run_single(support.multiply_add(), arguments, 1000, 1)
-runner.run_single(support.multiply_add(), arguments, 1000, 1)
+        support.run_single(support.multiply_add(), arguments, 1000, 1)
+support.run_single(support.multiply_add(), arguments, 1000, 1)
 """
 
 
@@ -400,16 +401,16 @@ def test_more_threads_than_a_team_can_hold() -> None:
     CONFIG.threads = 100_000
     data = Words(300)
     arguments = array("q", (data.address, 1, 1))
-    assert runner.run_single(multiply_add(), arguments, 300, 1).threads_used <= 256
+    assert run_single(multiply_add(), arguments, 300, 1).threads_used <= 256
     CONFIG.threads = 2
-    runner.run_single(multiply_add(), arguments, 300, 1)
+    run_single(multiply_add(), arguments, 300, 1)
     assert list(data.words) == [2] * 300
 
 
 def test_workers_block_signals() -> None:
     CONFIG.threads = 4
     data = Words(100)
-    runner.run_single(multiply_add(), array("q", (data.address, 1, 1)), 100, 1)
+    run_single(multiply_add(), array("q", (data.address, 1, 1)), 100, 1)
     tasks = {int(name) for name in os.listdir("/proc/self/task")}
     python = {thread.native_id for thread in threading.enumerate()}
     blocked = []
@@ -432,7 +433,7 @@ def test_a_worker_leaves_the_callers_cpu() -> None:
     CONFIG.threads = 2
     data = Words(100)
     arguments = array("q", (data.address, cycles(0.0005)))
-    runner.run_single(slow_count(), arguments, 100, 1)
+    run_single(slow_count(), arguments, 100, 1)
     python = {thread.native_id for thread in threading.enumerate()}
     workers = {int(name) for name in os.listdir("/proc/self/task")} - python
     crowded = {min(allowed)}
@@ -442,7 +443,7 @@ def test_a_worker_leaves_the_callers_cpu() -> None:
                 os.sched_setaffinity(task, crowded)
         found = set()
         for _ in range(50):
-            runner.run_single(slow_count(), arguments, 100, 1)
+            run_single(slow_count(), arguments, 100, 1)
             for task in workers:
                 with suppress(ProcessLookupError):
                     found.add(frozenset(os.sched_getaffinity(task)))

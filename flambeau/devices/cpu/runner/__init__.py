@@ -173,14 +173,3 @@ def run(
     if used > statistics.threads_used:
         statistics.threads_used = used
     return _new_result(RunResult, (launched, used))
-
-
-def run_single(kernel: int, arguments: Words, n_units: int, chunk_units: int) -> RunResult:
-    """Run one kernel over `n_units`, without scratch memory."""
-    n_arguments = len(arguments)
-    program = array("q", (1, n_arguments, 0, 0, kernel, n_units, chunk_units, n_arguments, 0, 0))
-    program.extend(arguments)
-    return run(program, _NOTHING, _NOTHING)
-
-
-_NOTHING: Final = array("q", (0,))
