@@ -271,9 +271,6 @@ class AccumulateGrad(Node):
         return "torch::autograd::AccumulateGrad"
 
 
-Leaf = AccumulateGrad
-
-
 def exposed(history: Any) -> Any:
     """The node behind a history as users see it: of a class with torch's name."""
     node = history.node if history.__class__ is Output else history

@@ -12,7 +12,6 @@ import hashlib
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from importlib.util import find_spec
@@ -32,13 +31,11 @@ FORMAT_VERSION: Final = 3
 class Statistics:
     """What this process has compiled and loaded so far."""
 
-    __slots__ = ("compile_ns", "compiled", "link_ns", "loaded")
+    __slots__ = ("compiled", "loaded")
 
     def __init__(self) -> None:
         self.compiled = 0
         self.loaded = 0
-        self.compile_ns = 0
-        self.link_ns = 0
 
 
 STATS: Final = Statistics()
@@ -172,9 +169,7 @@ def _image_of(name: str, given: Text) -> Image:
     if image is not None:
         STATS.loaded += 1
         return image
-    start = time.perf_counter_ns()
     image = _uninterrupted(partial(_compiled, name, given))
-    STATS.compile_ns += time.perf_counter_ns() - start
     STATS.compiled += 1
     object_store().store(key, image.pack())
     return image
@@ -275,12 +270,10 @@ def _llvm_identity() -> str:
 
 
 def _link(images: dict[str, Image]) -> None:
-    start = time.perf_counter_ns()
     load = _Load(LoadedCode(images))
     for name, address in load.code.addresses.items():
         _loads[name] = load
         _addresses[name] = address
-    STATS.link_ns += time.perf_counter_ns() - start
 
 
 def _compiler() -> ModuleType | None:
