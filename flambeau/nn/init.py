@@ -141,13 +141,9 @@ def kaiming_uniform_(
     generator: Any = None,
 ) -> Any:  # fmt: skip
     """Draw from U(-b, b), b = gain * sqrt(3 / fan) (He et al., 2015)."""
-    if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
-        return tensor
-    fan = _calculate_correct_fan(tensor, mode)
-    std = calculate_gain(nonlinearity, a) / math.sqrt(fan)
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
     bound = math.sqrt(3.0) * std
-    return uniform_(tensor, -bound, bound, generator)
+    return uniform_(tensor, -bound, bound, generator) if tensor.numel() else tensor
 
 
 def kaiming_normal_(
@@ -155,11 +151,16 @@ def kaiming_normal_(
     generator: Any = None,
 ) -> Any:  # fmt: skip
     """Draw from N(0, gain^2 / fan) (He et al., 2015)."""
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    return normal_(tensor, 0, std, generator) if tensor.numel() else tensor
+
+
+def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float:
+    """gain / sqrt(fan); 0, with torch's warning, where there is nothing to draw."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
-        return tensor
-    fan = _calculate_correct_fan(tensor, mode)
-    return normal_(tensor, 0, calculate_gain(nonlinearity, a) / math.sqrt(fan), generator)
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return 0.0
+    return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
 def _share_below(value: float) -> float:

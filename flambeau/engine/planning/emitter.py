@@ -8,7 +8,7 @@ Not here  how a reduction is cut into kernels (nest.py)."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from flambeau.base import dtypes
@@ -177,20 +177,24 @@ class Emitter:
         """Dimensions whose position some expression uses."""
         if not self.group.has_index:
             return {}
-        found: dict[int, int] = {}
+        return {each.value: each.value for each in self._expressions() if each.word == "index"}
+
+    def _expressions(self) -> Iterator[Expression]:
+        """Everything that the group computes, and every index of its accesses, each once."""
         seen: set[Expression] = set()
-        stack = [v.reduction or v.expression for v in self.group.values]
-        stack += [v.expression for v in self.group.values]
+        stack: list[Expression] = []
+        for value in self.group.values:
+            stack.append(value.expression)
+            if value.reduction is not None:
+                stack.append(value.reduction)
         stack += [a.index for a in self.accesses if a.index is not None]
         while stack:
             body = stack.pop()
             if body in seen:
                 continue
             seen.add(body)
-            if body.word == "index":
-                found[body.value] = body.value
+            yield body
             stack.extend(body.arguments)
-        return found
 
     def _map_order(self, indexed: dict[int, int]) -> list[int]:
         """Dimensions by the strides of what is stored, largest outermost, stable."""
@@ -223,11 +227,7 @@ class Emitter:
         n_inner_parts = len(strides) - self.n_outer
         flat = all(s == 0 for s in strides[self.n_outer :])
         is_store = number >= len(self.group.accesses)
-        row_level = flat and access.index is None
-        if row_level and is_store and self.group.kind == "map":
-            row_level = False
-        if row_level and is_store:
-            row_level = True
+        row_level = flat and access.index is None and not (is_store and self.group.kind == "map")
         kind = "unit" if inner == 1 else "zero" if inner == 0 else "strided"
         if self.sizes[-1] == 1 and not row_level and inner != 1:
             kind = "unit"  # one element: any stride will do, and vectors load fastest
@@ -313,22 +313,7 @@ class Emitter:
 
     def number_dtypes(self) -> tuple[dtype, ...]:
         """Dtype of each run-time number: int64 or float64, as the expressions say."""
-        found: dict[int, dtype] = {}
-        seen: set[Expression] = set()
-        stack: list[Expression] = []
-        for value in self.group.values:
-            stack.append(value.expression)
-            if value.reduction is not None:
-                stack.append(value.reduction)
-        stack += [a.index for a in self.accesses if a.index is not None]
-        while stack:
-            body = stack.pop()
-            if body in seen:
-                continue
-            seen.add(body)
-            if body.word == "number":
-                found[body.value] = body.dtype
-            stack.extend(body.arguments)
+        found = {each.value: each.dtype for each in self._expressions() if each.word == "number"}
         return tuple([found.get(n, dtypes.float64) for n in range(len(self.group.numbers))])
 
 

@@ -31,6 +31,16 @@ def _draw(layer: Any) -> None:
             layer.weight[layer.padding_idx].fill_(0)
 
 
+def _settings(table: Any) -> str:
+    """What repr shows of a table's settings that are not the usual ones."""
+    text = "" if table.max_norm is None else f", max_norm={table.max_norm}"
+    if table.norm_type != 2:
+        text += f", norm_type={table.norm_type}"
+    if table.scale_grad_by_freq is not False:
+        text += f", scale_grad_by_freq={table.scale_grad_by_freq}"
+    return text
+
+
 class Embedding(Module):
     """Rows of a trained table, looked up by number.
 
@@ -80,15 +90,8 @@ class Embedding(Module):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        text = f"{self.num_embeddings}, {self.embedding_dim}{padding}{_settings(self)}"
         return text + (", sparse=True" if self.sparse else "")
 
     @classmethod
@@ -144,15 +147,9 @@ class EmbeddingBag(Module):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        text += f", mode={self.mode!r}"
-        return text + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        text = f"{self.num_embeddings}, {self.embedding_dim}{_settings(self)}"
+        return f"{text}, mode={self.mode!r}{padding}"
 
     @classmethod
     def from_pretrained(
