@@ -24,14 +24,14 @@ def expand(k: ComplexVocabulary, word: str, operands: tuple[Any, ...]) -> Pair:
         raise TypeError(f"the word {word!r} has no meaning for complex numbers")
     of = operands[0].dtype
     wide = tuple([k.convert(each, dtypes.complex128) for each in operands])
-    return k.convert(function(k, *wide), of)  # type: ignore[no-any-return]
+    return k.convert(function(k, *wide), of)
 
 
 def square_root(k: ComplexVocabulary, operand: Pair) -> Pair:
     """The root with a real part that is not negative."""
     of = operand.dtype
     result = _root(k, k.convert(operand, dtypes.complex128))
-    return k.convert(result, of)  # type: ignore[no-any-return]
+    return k.convert(result, of)
 
 
 def _root(k: ComplexVocabulary, z: Pair) -> Pair:
@@ -112,7 +112,7 @@ def _pow(k: ComplexVocabulary, base: Pair, exponent: Pair) -> Pair:
     at_zero = k.select(k.gt(exponent.real, 0), k.constant(0, base.dtype),
                        k.constant(complex(_INFINITY, math.nan), base.dtype))  # fmt: skip
     power = k.select(is_zero, at_zero, power)
-    return k.select(is_one, k.constant(1, base.dtype), power)  # type: ignore[no-any-return]
+    return k.select(is_one, k.constant(1, base.dtype), power)
 
 
 def _sin(k: ComplexVocabulary, z: Pair) -> Pair:
@@ -208,7 +208,7 @@ def _atan(k: ComplexVocabulary, z: Pair) -> Pair:
 
 def _sigmoid(k: ComplexVocabulary, z: Pair) -> Pair:
     one = k.constant(1, z.dtype)
-    return k.div(one, k.add(one, _exp(k, k.neg(z))))  # type: ignore[no-any-return]
+    return k.div(one, k.add(one, _exp(k, k.neg(z))))
 
 
 _FUNCTIONS: Final[dict[str, Callable[..., Pair]]] = {

@@ -125,7 +125,7 @@ def _product(k: ComplexVocabulary, left: Pair, right: Pair) -> Pair:
 
 
 def _fma(k: ComplexVocabulary, left: Pair, right: Pair, addend: Pair) -> Pair:
-    return k.add(k.mul(left, right), addend)  # type: ignore[no-any-return]
+    return k.add(k.mul(left, right), addend)
 
 
 def _quotient(k: ComplexVocabulary, left: Pair, right: Pair) -> Pair:
@@ -160,7 +160,7 @@ def _absolute(k: ComplexVocabulary, operand: Pair) -> Expression:
         length = k.mul(high, k.sqrt(k.fma(ratio, ratio, 1.0)))
         length = k.select(k.eq(low, 0), high, length)
     infinite = k.or_(k.eq(real, _INFINITY), k.eq(imag, _INFINITY))
-    return k.select(infinite, _INFINITY, length)  # type: ignore[no-any-return]
+    return k.select(infinite, _INFINITY, length)
 
 
 def _square_root(k: ComplexVocabulary, operand: Pair) -> Pair:

@@ -53,21 +53,21 @@ def convert(reader: LlvmReader, operand: Operand, result: dtype) -> Operand:
     if operand.value is not None and source.compute is source:
         folded = _fold(operand.value, source, result)
         if folded is not None:
-            return reader.constant(folded, result)  # type: ignore[no-any-return]
+            return reader.constant(folded, result)
     if result is dtypes.bool_:
         operand = reader.convert(operand, source.compute)
-        return reader.ne(operand, 0)  # type: ignore[no-any-return]
+        return reader.ne(operand, 0)
     if source is dtypes.bool_:
         if result.is_floating_point:
             yes, no = reader.constant(1, result), reader.constant(0, result)
-            return reader.select(operand, yes, no)  # type: ignore[no-any-return]
+            return reader.select(operand, yes, no)
         full, wide = reader.type_of("i1"), reader.type_of(result)
         return reader.operand(f"zext {full} {operand.text} to {wide}", result)
     if source is dtypes.float16 or source is dtypes.bfloat16:
-        return reader.convert(_widen(reader, operand), result)  # type: ignore[no-any-return]
+        return reader.convert(_widen(reader, operand), result)
     if source in FORMATS:
         widened = llvm_float8.widen(reader, operand)
-        return reader.convert(widened, result)  # type: ignore[no-any-return]
+        return reader.convert(widened, result)
     if result in FORMATS:
         return llvm_float8.narrow(reader, reader.convert(operand, dtypes.float32), result)
     if result is dtypes.float16 or result is dtypes.bfloat16:
@@ -175,7 +175,7 @@ def _float_to_integer(reader: LlvmReader, operand: Operand, result: dtype) -> Op
     whole = reader.trunc(operand)
     if result is not dtypes.int64 and result is not dtypes.uint8:
         inside = reader.and_(reader.ge(whole, -(2.0**31)), reader.lt(whole, 2.0**31))
-        return reader.convert(  # type: ignore[no-any-return]
+        return reader.convert(
             _float_to_int32(reader, reader.select(inside, whole, -(2.0**31))), result
         )
     inside = reader.lt(reader.abs(operand), 2.0**63)
@@ -187,13 +187,13 @@ def _float_to_integer(reader: LlvmReader, operand: Operand, result: dtype) -> Op
             full = reader.type_of(operand.dtype)
             text = f"fptosi {full} {whole.text} to {reader.type_of('i64')}"
             bits = reader.operand(text, dtypes.int64)
-        return reader.select(inside, bits, -(2**63))  # type: ignore[no-any-return]
+        return reader.select(inside, bits, -(2**63))
     # Subtracting the nearest multiple of 2**32 is exact and leaves [-2**31, 2**31]; the low bits
     # of both ends are equal. The smallest int64 has low bits 0, which is what `whole` was set to.
     multiple = reader.mul(reader.rint(reader.mul(whole, 2.0**-32)), 2.0**32)
     rest = reader.sub(whole, multiple)
     rest = reader.select(reader.eq(rest, 2.0**31), -(2.0**31), rest)
-    return reader.convert(_float_to_int32(reader, rest), result)  # type: ignore[no-any-return]
+    return reader.convert(_float_to_int32(reader, rest), result)
 
 
 def _float_to_int32(reader: LlvmReader, whole: Operand) -> Operand:
@@ -209,7 +209,7 @@ def _float64_to_int64(reader: LlvmReader, whole: Operand) -> Operand:
     high = reader.bitcast(reader.add(high, 1.5 * 2.0**52), dtypes.int64)
     low = reader.bitcast(reader.add(low, 2.0**52), dtypes.int64)
     low = reader.and_(low, 0xFFFFFFFF)
-    return reader.or_(reader.shift_left(high, 32), low)  # type: ignore[no-any-return]
+    return reader.or_(reader.shift_left(high, 32), low)
 
 
 def divide(reader: LlvmReader, word: str, left: Operand, right: Operand) -> Operand:
@@ -234,7 +234,7 @@ def divide(reader: LlvmReader, word: str, left: Operand, right: Operand) -> Oper
             return answer
         if is_opposite is not None:
             answer = reader.select(is_opposite, reader.neg(left), answer)
-        return reader.select(is_zero, 0, answer)  # type: ignore[no-any-return]
+        return reader.select(is_zero, 0, answer)
     # A correctly rounded float quotient truncates to the integer one while the dividend has
     # fewer bits than the mantissa: the true quotient is no closer to the next integer than that.
     wide = dtypes.float64 if of is dtypes.int32 else dtypes.float32
@@ -246,5 +246,5 @@ def divide(reader: LlvmReader, word: str, left: Operand, right: Operand) -> Oper
     text = f"fptosi {reader.type_of(wide)} {ratio.text} to {ints}"
     answer = reader.convert(reader.operand(text, dtypes.int32), of)
     if word == "modulo":
-        return reader.sub(left, reader.mul(answer, safe))  # type: ignore[no-any-return]
-    return reader.select(is_zero, 0, answer)  # type: ignore[no-any-return]
+        return reader.sub(left, reader.mul(answer, safe))
+    return reader.select(is_zero, 0, answer)

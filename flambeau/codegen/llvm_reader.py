@@ -119,7 +119,7 @@ class LlvmReader(Vocabulary):
     # ---- what a Vocabulary reader gives
 
     def dtype_of(self, operand: Any) -> dtype:
-        return operand.dtype  # type: ignore[no-any-return]
+        return operand.dtype
 
     def apply(
         self, word: str, arguments: tuple[Operand, ...], result: dtype, value: Any = None
@@ -236,7 +236,7 @@ class LlvmReader(Vocabulary):
         if word in MATH_WORDS:
             from flambeau.codegen import mathlib
 
-            return mathlib.expand(self, word, arguments)  # type: ignore[no-any-return]
+            return mathlib.expand(self, word, arguments)
         of = arguments[0].dtype
         if of is not of.compute:
             raise TypeError(f"{word} of {of.name}: convert to {of.compute.name} first")
@@ -348,7 +348,7 @@ class LlvmReader(Vocabulary):
             steps = int(count.value)
             if not 0 <= steps < width:
                 if not arithmetic:
-                    return self.constant(0, of)  # type: ignore[no-any-return]
+                    return self.constant(0, of)
                 steps = width - 1
             return self.operand(
                 f"{opcode} {full} {left.text}, {self.splat(str(steps), scalar)}", of
@@ -368,7 +368,7 @@ class LlvmReader(Vocabulary):
         left = arguments[0].text
         if word == "isnan":
             if not of.is_floating_point:
-                return self.constant(False, dtypes.bool_)  # type: ignore[no-any-return]
+                return self.constant(False, dtypes.bool_)
             return self.operand(f"fcmp uno {full} {left}, {left}", dtypes.bool_)
         if of.is_floating_point:
             compare = f"fcmp {_FLOAT_PREDICATES[word]}"

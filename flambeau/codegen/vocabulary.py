@@ -192,7 +192,7 @@ class ExpressionBuilder(Vocabulary):
         return expression(word, arguments, result, value)
 
     def dtype_of(self, operand: Any) -> dtype:
-        return operand.dtype  # type: ignore[no-any-return]
+        return operand.dtype
 
 
 BUILDER: Final = ExpressionBuilder()

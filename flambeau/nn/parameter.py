@@ -71,7 +71,7 @@ class Parameter(Tensor):
 
 
 def _rebuilt(data: Tensor, requires_grad: bool) -> Parameter:
-    return Parameter(data, requires_grad)  # type: ignore[no-any-return]
+    return Parameter(data, requires_grad)
 
 
 def undrawn(shape: Any, device: Any, dtype: Any) -> Any:

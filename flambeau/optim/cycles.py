@@ -76,7 +76,7 @@ class CyclicLR(LRScheduler):
     def scale_fn(self, x: float) -> float:
         """How high a cycle, or an iteration, goes."""
         if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)  # type: ignore[no-any-return]
+            return self._scale_fn_custom(x)
         if self.mode == "triangular2":
             return float(1 / (2.0 ** (x - 1)))
         return 1.0 if self.mode == "triangular" else float(self.gamma**x)
@@ -251,7 +251,7 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
     for name, given in (("epochs", epochs), ("steps_per_epoch", steps_per_epoch)):
         if not isinstance(given, int) or given <= 0:
             raise ValueError(f"Expected positive integer {name}, but got {given}")
-    return epochs * steps_per_epoch  # type: ignore[no-any-return]
+    return epochs * steps_per_epoch
 
 
 def _phase(end: float, rates: tuple[str, str], momenta: tuple[str, str]) -> dict[str, Any]:

@@ -237,7 +237,7 @@ class PolynomialLR(_Chained):
             return None
         now = 1.0 - self.last_epoch / self.total_iters
         before = 1.0 - (self.last_epoch - 1) / self.total_iters
-        return (now / before) ** self.power  # type: ignore[no-any-return]
+        return (now / before) ** self.power
 
     def _get_closed_form_lr(self) -> list[Any]:
         done = min(self.total_iters, self.last_epoch)

@@ -44,14 +44,14 @@ class ParameterState(dict[str, Any]):
     def number(self, key: str) -> float:
         """The value of a number."""
         held = dict.__getitem__(self, key)
-        return held.item() if isinstance(held, Tensor) else held  # type: ignore[no-any-return]
+        return held.item() if isinstance(held, Tensor) else held
 
     def hold(self, key: str, value: float) -> float:
         """Change a number; returns it as it is kept, rounded."""
         held = dict.get(self, key)
         if isinstance(held, Tensor):
             held.fill_(value)
-            return held.item()  # type: ignore[no-any-return]
+            return held.item()
         value = rounded(value)
         dict.__setitem__(self, key, value)
         return value
@@ -61,7 +61,7 @@ class ParameterState(dict[str, Any]):
         held = dict.get(self, STEP, 0)
         if not isinstance(held, Tensor):
             dict.__setitem__(self, STEP, held + 1)
-            return held + 1  # type: ignore[no-any-return]
+            return held + 1
         count = int(held.item()) + 1
         if sys.getrefcount(held) <= _UNSEEN:
             dict.__setitem__(self, STEP, count)

@@ -40,7 +40,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     if input.numel() and not bool((input >= 0).all()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     made = _from_values("poisson()", (input,), generator, fills_sampled.fill_poisson)
-    return attach_drawn(made, "PoissonBackward0", input)  # type: ignore[no-any-return]
+    return attach_drawn(made, "PoissonBackward0", input)
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
@@ -62,7 +62,7 @@ def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor
     drawn = _from_values("_standard_gamma()", (input,), generator, fills_sampled.fill_gamma)
     if not input.requires_grad:
         return drawn
-    return functions.standard_gamma(input, drawn)  # type: ignore[no-any-return]
+    return functions.standard_gamma(input, drawn)
 
 
 def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
@@ -75,7 +75,7 @@ def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tens
     drawn = _from_values("_sample_dirichlet()", (input,), generator, fill)
     if not input.requires_grad:
         return drawn
-    return functions.sample_dirichlet(input, drawn)  # type: ignore[no-any-return]
+    return functions.sample_dirichlet(input, drawn)
 
 
 _WIDE: Final = (dtypes.float32, dtypes.float64)
@@ -105,7 +105,7 @@ def multinomial(
     given = weights._layout
     is_plain = given.is_contiguous and not given.is_conj and given.n_elements
     if num_samples == 1 and is_plain and given.dtype in _WIDE and given.device is not META:
-        return stored(_once(weights, generator), out)  # type: ignore[no-any-return]
+        return stored(_once(weights, generator), out)
     if bool((~(weights >= 0) | (weights == float("inf"))).any()):
         raise RuntimeError(
             _NO_PROBABILITY
@@ -123,7 +123,7 @@ def multinomial(
             made = functions.argmax(shares, -1, True)
         else:
             made = functions.topk(shares, num_samples)[1]
-    return stored(made, out)  # type: ignore[no-any-return]
+    return stored(made, out)
 
 
 def _once(weights: Tensor, generator: Generator | None) -> Tensor:

@@ -61,7 +61,7 @@ def _fresh(
     if out is not None:
         if out._layout.shape != shape:
             creation.resize(out, contiguous(shape, out._layout.dtype, out._layout.device))
-        return stored(made, out, None)  # type: ignore[no-any-return]
+        return stored(made, out, None)
     if requires_grad:
         members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
     return made
@@ -213,7 +213,7 @@ def randperm(n: int, **named: Any) -> Tensor:
     if out is not None:
         creation.resize(out, contiguous((n,), out.dtype, out.device))
         out.copy_(made)
-        return out  # type: ignore[no-any-return]
+        return out
     if element is not dtypes.int64 or requires_grad:
         made = made.to(element)
         if requires_grad:
@@ -249,8 +249,8 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **named: Any) -> T
     attach_drawn(made, f"NormalBackward{number}", *tensors)
     if out is not None:
         out.copy_(made)
-        return out  # type: ignore[no-any-return]
-    return made  # type: ignore[no-any-return]
+        return out
+    return made
 
 
 def _bytes_drawn(
@@ -303,7 +303,7 @@ def bernoulli(
         attach_drawn(made, "NotImplemented", input, refused="bernoulli")
     if out is not None:
         out.copy_(made)
-        return out  # type: ignore[no-any-return]
+        return out
     return made
 
 

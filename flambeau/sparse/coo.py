@@ -78,7 +78,7 @@ class SparseTensor:
         return 0
 
     def _nnz(self) -> int:
-        return self._value.shape[0]  # type: ignore[no-any-return]
+        return self._value.shape[0]
 
     def _indices(self) -> Tensor:
         return self._index
@@ -125,7 +125,7 @@ class SparseTensor:
         keys = self._index[0] * self.shape[1] + self._index[1]
         flat = t.index_add(t.zeros((self.numel(),), dtype=self.dtype), 0, keys, self._value)
         found = flat.reshape(tuple(self.shape))
-        return found if dtype is None else found.to(dtype)  # type: ignore[no-any-return]
+        return found if dtype is None else found.to(dtype)
 
     def _with_values(self, values: Tensor) -> SparseTensor:
         return SparseTensor(self._index, values, self.shape, self._coalesced)
@@ -176,7 +176,7 @@ class SparseTensor:
 
     def sum(self) -> Tensor:
         """Sum of all elements."""
-        return t.sum(self._value)  # type: ignore[no-any-return]
+        return t.sum(self._value)
 
     def mm(self, other: Any) -> Tensor:
         """Product with a dense matrix."""
@@ -305,7 +305,7 @@ def mm(sparse: Any, dense: Any) -> Tensor:
     """Product of a sparse and a dense matrix."""
     if not isinstance(sparse, SparseTensor):
         plain: Tensor = dense.to_dense() if isinstance(dense, SparseTensor) else dense
-        return t.mm(sparse, plain)  # type: ignore[no-any-return]
+        return t.mm(sparse, plain)
     if isinstance(dense, SparseTensor):
         dense = dense.to_dense()
     if dense.ndim != 2:
@@ -318,7 +318,7 @@ def mm(sparse: Any, dense: Any) -> Tensor:
     rows, columns = sparse._index[0], sparse._index[1]
     terms = t.index_select(dense, 0, columns) * sparse._value.unsqueeze(1)
     empty = t.zeros((sparse.shape[0], dense.shape[1]), dtype=terms.dtype)
-    return t.index_add(empty, 0, rows, terms)  # type: ignore[no-any-return]
+    return t.index_add(empty, 0, rows, terms)
 
 
 spmm = mm

@@ -64,7 +64,7 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
         gradient_record.attach_inplace(
             binding.gradient_plan, signature.attributes, saved, target, site
         )
-    return target  # type: ignore[no-any-return]
+    return target
 
 
 def _of_method(error: TypeError, name: str) -> TypeError:

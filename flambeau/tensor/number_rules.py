@@ -75,7 +75,7 @@ def integer(value: Any, name: str, argument: str, position: int) -> int:
             f"{name}(): argument '{argument}' (position {position}) must be int, not "
             f"{type(value).__name__}"
         )
-    return value.__index__()  # type: ignore[no-any-return]
+    return value.__index__()
 
 
 def wide_integer(value: int, name: str, layouts: Iterable[Any], becomes_float: bool) -> int | float:

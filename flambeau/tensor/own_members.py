@@ -62,7 +62,7 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major order without gaps."""
     if memory_format is not None and "channels_last" in str(memory_format):
-        return _arranging("is_channels_last")(self, memory_format)  # type: ignore[no-any-return]
+        return _arranging("is_channels_last")(self, memory_format)
     return self._layout.is_contiguous
 
 
@@ -73,7 +73,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
         return made
     if self._layout.is_contiguous:
         return self
-    return functions.contiguous_copy(self)  # type: ignore[no-any-return]
+    return functions.contiguous_copy(self)
 
 
 def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
@@ -81,12 +81,12 @@ def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     wanted = shape if shape is not None else sizes
     wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else wanted
     try:
-        return functions.view(self, tuple(wanted))  # type: ignore[no-any-return]
+        return functions.view(self, tuple(wanted))
     except RuntimeError as error:
         if "view size is not compatible" not in str(error):
             raise
     copied: Tensor = functions.contiguous_copy(self)
-    return functions._unsafe_view(copied, tuple(wanted))  # type: ignore[no-any-return]
+    return functions._unsafe_view(copied, tuple(wanted))
 
 
 def data_ptr(self: Tensor) -> int:
@@ -151,7 +151,7 @@ def _converting(element: dtype) -> Callable[..., Tensor]:
             return self
         if self._layout.dtype.is_complex:
             _complex("warn_of_lost_parts")(element)
-        return functions.convert(self, element)  # type: ignore[no-any-return]
+        return functions.convert(self, element)
 
     convert.__doc__ = f"The tensor as {element}."
     return convert
@@ -236,7 +236,7 @@ def _T(self: Tensor) -> Tensor:
     if self._layout.ndim != 2:
         _complex("warn_of_dims")(self._layout.ndim)
     backwards = tuple(reversed(range(self._layout.ndim)))
-    return functions.permute(self, backwards)  # type: ignore[no-any-return]
+    return functions.permute(self, backwards)
 
 
 def _mT(self: Tensor) -> Tensor:
@@ -247,7 +247,7 @@ def _mT(self: Tensor) -> Tensor:
             f"tensor.mT is only supported on matrices or batches of matrices. Got "
             f"{self._layout.ndim}-D tensor."
         )
-    return functions.transpose(self, -2, -1)  # type: ignore[no-any-return]
+    return functions.transpose(self, -2, -1)
 
 
 def _memory_layout(self: Tensor) -> Any:

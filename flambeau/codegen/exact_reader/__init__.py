@@ -43,7 +43,7 @@ class ExactReader(Vocabulary):
     """Evaluates words on Exact operands."""
 
     def dtype_of(self, operand: Any) -> dtype:
-        return operand.dtype  # type: ignore[no-any-return]
+        return operand.dtype
 
     def apply(
         self, word: str, arguments: tuple[Any, ...], result: dtype, value: Any = None

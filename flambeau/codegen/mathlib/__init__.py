@@ -42,7 +42,7 @@ def _formula(word: str, suffix: str) -> Callable[..., Any]:
     name = f"{word}_{suffix}"
     for family in _FAMILIES:
         if hasattr(family, name):
-            return getattr(family, name)  # type: ignore[no-any-return]
+            return getattr(family, name)
     raise NotImplementedError(f"no family of mathlib defines {name}")
 
 

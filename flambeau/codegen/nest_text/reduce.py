@@ -102,12 +102,12 @@ class Reducer:
         if reader.lanes > 1:
             start = broadcast(reader, start, "i64", reader.lanes)
         first = Operand(start, dtypes.int64)
-        return reader.select(none, first, state[1])  # type: ignore[no-any-return]
+        return reader.select(none, first, state[1])
 
     def _fold(self, k: LlvmReader, left: Operand, right: Operand) -> Operand:
         kind = "min" if self.negated else self.kind
         word = {"sum": "add", "prod": "mul", "any": "or_", "all": "and_"}.get(kind, kind)
-        return getattr(k, word)(left, right)  # type: ignore[no-any-return]
+        return getattr(k, word)(left, right)
 
     def _better(self, k: LlvmReader, new: Operand, old: Operand) -> Any:
         """new beats old strictly: NaN beats all numbers, no NaN is beaten."""

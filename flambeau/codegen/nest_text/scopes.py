@@ -129,7 +129,7 @@ class Scope:
         if reader.lanes == self.reader.lanes:
             return operand
         if operand.value is not None:
-            return reader.constant(operand.value, operand.dtype)  # type: ignore[no-any-return]
+            return reader.constant(operand.value, operand.dtype)
         key = (operand, reader.lanes)
         found = self._broadcasts.get(key)
         if found is None:

@@ -255,4 +255,4 @@ def _identity(see: Any, tensors: list[Any]) -> tuple[Any, ...]:
         def backward(ctx: Any, *grads: Any) -> Any:
             return see(grads)
 
-    return BackwardHookFunction.apply(*tensors)  # type: ignore[no-any-return]
+    return BackwardHookFunction.apply(*tensors)

@@ -265,7 +265,7 @@ def load_state_dict(
     if errors:
         lines = "\n\t".join(errors)
         raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
-    return _IncompatibleKeys(missing, unexpected)  # type: ignore[no-any-return]
+    return _IncompatibleKeys(missing, unexpected)
 
 
 def register_state_dict_hook(self: Any, hook: Any) -> RemovableHandle:

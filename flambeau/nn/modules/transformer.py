@@ -34,12 +34,12 @@ def _copies(module: Any, count: int) -> ModuleList:
 
 def _activation(given: Any) -> Callable[..., Any]:
     if given == "relu":
-        return F.relu  # type: ignore[no-any-return]
+        return F.relu
     if given == "gelu":
-        return F.gelu  # type: ignore[no-any-return]
+        return F.gelu
     if isinstance(given, str):
         raise RuntimeError(f"activation should be relu/gelu, not {given}")
-    return given  # type: ignore[no-any-return]
+    return given
 
 
 def _is_causal(mask: Any, given: bool | None, length: int | None) -> bool:

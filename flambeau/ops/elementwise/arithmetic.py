@@ -249,7 +249,7 @@ class TrueDivide(Divide):
         return self.quotient_gradient(grad, input, other, needs)
 
     def samples(self, s: Any) -> list[Any]:
-        return s.elementwise(self)  # type: ignore[no-any-return]
+        return s.elementwise(self)
 
 
 def floor_quotient(k: Any, input: Any, other: Any) -> Any:

@@ -71,7 +71,7 @@ class Extreme(Reduction):
         return shared_gradient(t, grad, input, out, dim, keepdim)
 
     def samples(self, s: Any) -> list[Any]:
-        return s.reductions()  # type: ignore[no-any-return]
+        return s.reductions()
 
 
 @operator("amax")

@@ -63,7 +63,7 @@ class Sum(SumLike):
         return spread(grad, dim, keepdim, input_layout.shape)
 
     def samples(self, s: Any) -> list[Any]:
-        return s.reductions()  # type: ignore[no-any-return]
+        return s.reductions()
 
 
 @operator("nansum", aliases=())
@@ -87,7 +87,7 @@ class NanSum(SumLike):
         return t.masked_fill(whole, t.isnan(input), 0)
 
     def samples(self, s: Any) -> list[Any]:
-        return s.reductions()  # type: ignore[no-any-return]
+        return s.reductions()
 
 
 @operator("prod")
@@ -163,7 +163,7 @@ class Mean(Reduction):
         return spread(grad / count, dim, keepdim, input_layout.shape)
 
     def samples(self, s: Any) -> list[Any]:
-        return s.reductions()  # type: ignore[no-any-return]
+        return s.reductions()
 
 
 @operator("count_nonzero", out=False, differentiable=False)

@@ -251,7 +251,7 @@ def _view_to_write(self: Tensor, key: Any) -> Tensor | None:
     is_one = kind is int or kind is slice or key is None or key is Ellipsis
     if not is_one and (kind is not tuple or _form_of(key)[0] is None):
         return None
-    return getitem(self, key)  # type: ignore[no-any-return]
+    return getitem(self, key)
 
 
 def without_leading_ones(value: Tensor, ndim: int) -> Tensor:

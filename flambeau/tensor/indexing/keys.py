@@ -38,7 +38,7 @@ def _bound(value: Any) -> int | None:
         return value
     if not hasattr(value, "__index__"):
         raise TypeError("slice indices must be integers or None or have an __index__ method")
-    return value.__index__()  # type: ignore[no-any-return]
+    return value.__index__()
 
 
 def step_of(key: slice) -> int:
@@ -327,7 +327,7 @@ def gathered(self: Tensor, key: Any) -> Tensor:
     if not found.indices:
         viewed = found.viewed
         return functions.alias(viewed) if viewed is self else viewed
-    return functions.index(found.viewed, found.indices, found.dims)  # type: ignore[no-any-return]
+    return functions.index(found.viewed, found.indices, found.dims)
 
 
 # Writing -----------------------------------------------------------------------------------

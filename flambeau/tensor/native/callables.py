@@ -105,7 +105,7 @@ def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -
         native, native.unary, python, ways, attach=attach, mark=binding.mark_inference,
         rest=general(binding, python), pausable=binding.name in POLICIES,
     )  # fmt: skip
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def binary(
@@ -137,7 +137,7 @@ def binary(
         mark=binding.mark_inference, rest=general(binding, python),
         pausable=binding.name in POLICIES,
     )  # fmt: skip
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 _OPTIONAL_KINDS: Final = ("OptionalTensor", "OptionalNumber")
@@ -171,7 +171,7 @@ def view(binding: Binding, function: Function, packs: bool = False) -> Function:
         shape=_shape(native, binding, packs),
     )  # fmt: skip
     attach.made = made
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def getitem(binding: Binding, function: Function, memo_key: str) -> Function:
@@ -183,7 +183,7 @@ def getitem(binding: Binding, function: Function, memo_key: str) -> Function:
     key = _OneKey(memo_key)
     made = make_callable(native, native.getitem, function, key, attach=attach, shape=1)
     attach.made = made
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 class _OneKey:
@@ -231,7 +231,7 @@ def general(binding: Binding, function: Function) -> Function:
         shape=_shape(native, binding), pausable=binding.name in POLICIES,
     )  # fmt: skip
     attach.made = made
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _shape(native: Library, binding: Binding, packs: bool = False) -> int:

@@ -217,7 +217,7 @@ class Library:
         )
         kind.__repr__ = lambda self: f"<function {self.__qualname__}>"
         kind.__reduce__ = lambda self: self.__qualname__  # pickled, as functions are, by name
-        return kind  # type: ignore[no-any-return]
+        return kind
 
 
 def _is_complex(signature: Any) -> bool:

@@ -51,4 +51,4 @@ def new_type(
     # Not pythonapi's own: what is said of its arguments holds for whoever uses that.
     make = ctypes.PyDLL(None).PyType_FromSpec
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
-    return make(ctypes.addressof(spec))  # type: ignore[no-any-return]
+    return make(ctypes.addressof(spec))

@@ -18,7 +18,7 @@ from flambeau.tensor.tensor import Tensor
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate: of real numbers, themselves."""
     if input._layout.dtype.is_complex:
-        return functions.conj(input)  # type: ignore[no-any-return]
+        return functions.conj(input)
     return input
 
 
@@ -43,7 +43,7 @@ def positive(input: Tensor) -> Tensor:
 def real(input: Tensor) -> Tensor:
     """A view of the real parts; a real tensor itself."""
     if input._layout.dtype.is_complex:
-        return functions.real(input)  # type: ignore[no-any-return]
+        return functions.real(input)
     return input
 
 
@@ -54,7 +54,7 @@ def set_real(self: Tensor, value: Any) -> None:
 
 def imag(self: Tensor) -> Tensor:
     """A view of the imaginary parts."""
-    return functions.imag(self)  # type: ignore[no-any-return]
+    return functions.imag(self)
 
 
 def set_imag(self: Tensor, value: Any) -> None:
@@ -120,13 +120,13 @@ def H(self: Tensor) -> Tensor:
 @shows("VdotBackward0")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Sum of the products of two vectors, the first one conjugated."""
-    return functions.dot(conj(input), other)  # type: ignore[no-any-return]
+    return functions.dot(conj(input), other)
 
 
 def isreal(input: Tensor) -> Tensor:
     """Whether each number has an imaginary part of 0."""
     if input._layout.dtype.is_complex:
-        return functions.eq(functions.imag(input), 0)  # type: ignore[no-any-return]
+        return functions.eq(functions.imag(input), 0)
     from flambeau.base import dtypes
     from flambeau.tensor.public import fills
 

@@ -68,7 +68,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     left = functions.permute(a, (*kept_a, *first)).reshape((n_rows, count))
     right = functions.permute(b, (*second, *kept_b)).reshape((count, n_columns))
     found = functions.mm(left, right).reshape(shape)
-    return stored(  # type: ignore[no-any-return]
+    return stored(
         found, out,
         "tensordot: Expected the output tensor to have dtype {result}, but got an output tensor "
         "with dtype {given}",
@@ -79,7 +79,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sum of products over the last dims; a product where one has no dims."""
     if not input._layout.shape or not other._layout.shape:
-        return functions.mul(input, other)  # type: ignore[no-any-return]
+        return functions.mul(input, other)
     return tensordot(input, other, dims=([-1], [-1]))
 
 
@@ -92,7 +92,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     left = input.reshape([size for each in one for size in (each, 1)])
     right = other.reshape([size for each in two for size in (1, each)])
     shape = [a * b for a, b in zip(one, two, strict=True)]
-    return functions.mul(left, right).reshape(shape)  # type: ignore[no-any-return]
+    return functions.mul(left, right).reshape(shape)
 
 
 @shows("TraceBackward0")
@@ -103,7 +103,7 @@ def trace(input: Tensor) -> Tensor:
         raise RuntimeError(
             f"trace: expected a matrix, but got tensor with dim {input._layout.ndim}"
         )
-    return functions.sum(functions.diagonal(input))  # type: ignore[no-any-return]
+    return functions.sum(functions.diagonal(input))
 
 
 # Shapes --------------------------------------------------------------------------------
@@ -114,10 +114,10 @@ def _at_least(tensor: Tensor, ndim: int) -> Tensor:
     if own >= ndim:
         return tensor
     if ndim == 1:
-        return functions.unsqueeze(tensor, 0)  # type: ignore[no-any-return]
+        return functions.unsqueeze(tensor, 0)
     if ndim == 2:
-        return functions.unsqueeze(_at_least(tensor, 1), 0)  # type: ignore[no-any-return]
-    return functions.unsqueeze(_at_least(tensor, 2), -1)  # type: ignore[no-any-return]
+        return functions.unsqueeze(_at_least(tensor, 1), 0)
+    return functions.unsqueeze(_at_least(tensor, 2), -1)
 
 
 def _all_at_least(tensors: tuple[Any, ...], ndim: int) -> Any:
@@ -143,12 +143,12 @@ def atleast_3d(*tensors: Any) -> Any:
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """Expanded to another tensor's shape."""
-    return functions.expand(self, other._layout.shape)  # type: ignore[no-any-return]
+    return functions.expand(self, other._layout.shape)
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """Viewed under another tensor's shape."""
-    return functions.view(self, other._layout.shape)  # type: ignore[no-any-return]
+    return functions.view(self, other._layout.shape)
 
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
@@ -171,21 +171,21 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
             dims.append(extra + place)
     if not dims:
         return functions.clone(self) if self._layout.dtype.category > 1 else self.long()
-    return functions.sum(self, tuple(dims), True).reshape(wanted)  # type: ignore[no-any-return]
+    return functions.sum(self, tuple(dims), True).reshape(wanted)
 
 
 def fliplr(input: Tensor) -> Tensor:
     """Columns in reverse."""
     if input._layout.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
-    return functions.flip(input, (1,))  # type: ignore[no-any-return]
+    return functions.flip(input, (1,))
 
 
 def flipud(input: Tensor) -> Tensor:
     """Rows in reverse."""
     if input._layout.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
-    return functions.flip(input, (0,))  # type: ignore[no-any-return]
+    return functions.flip(input, (0,))
 
 
 @shows("Rot90Backward0")
@@ -205,11 +205,11 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         made: Tensor = functions.transpose(functions.flip(input, (second,)), first, second)
         return made
     if k == 2:
-        return functions.flip(input, (first, second))  # type: ignore[no-any-return]
+        return functions.flip(input, (first, second))
     if k == 3:
         other: Tensor = functions.transpose(functions.flip(input, (first,)), first, second)
         return other
-    return functions.clone(input)  # type: ignore[no-any-return]
+    return functions.clone(input)
 
 
 def _split_along(tensor: Tensor, parts: Any, dim: int, name: str, least: int) -> Any:
@@ -247,13 +247,13 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
 def column_stack(tensors: Any) -> Tensor:
     """Vectors as columns, matrices side by side."""
     parts = [each.reshape(-1, 1) if each._layout.ndim <= 1 else each for each in tensors]
-    return functions.cat(parts, 1)  # type: ignore[no-any-return]
+    return functions.cat(parts, 1)
 
 
 @takes_out
 def dstack(tensors: Any) -> Tensor:
     """Tensors behind each other along the third dim."""
-    return functions.cat([_at_least(each, 3) for each in tensors], 2)  # type: ignore[no-any-return]
+    return functions.cat([_at_least(each, 3) for each in tensors], 2)
 
 
 # Diagonals -----------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if ndim == 1:
         return diag_embed(input, diagonal)
     if ndim == 2:
-        return functions.clone(functions.diagonal(input, diagonal))  # type: ignore[no-any-return]
+        return functions.clone(functions.diagonal(input, diagonal))
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
 
 
@@ -310,7 +310,7 @@ def block_diag(*tensors: Any) -> Tensor:
         own = each._layout.shape[1]
         rows.append(functions.constant_pad_nd(each, (at, width - at - own)))
         at += own
-    return functions.cat(rows, 0)  # type: ignore[no-any-return]
+    return functions.cat(rows, 0)
 
 
 def tril_indices(
@@ -341,13 +341,13 @@ def _two_rows(places: list[tuple[int, int]], element: Any, where: Any) -> Tensor
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Places of the elements in order along a dim."""
-    return functions.sort(input, dim, descending)[1]  # type: ignore[no-any-return]
+    return functions.sort(input, dim, descending)[1]
 
 
 @takes_out
 def msort(input: Tensor) -> Tensor:
     """Elements in order along the first dim."""
-    return functions.sort(input, 0)[0]  # type: ignore[no-any-return]
+    return functions.sort(input, 0)[0]
 
 
 @takes_out
@@ -379,9 +379,9 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
     vectors = _listed(tensors)
     if len(vectors) == 1:
-        return vectors[0]  # type: ignore[no-any-return]
+        return vectors[0]
     grids = forms.meshgrid(*vectors, indexing="ij")
-    return functions.stack([each.reshape(-1) for each in grids], 1)  # type: ignore[no-any-return]
+    return functions.stack([each.reshape(-1) for each in grids], 1)
 
 
 @shows("StackBackward0")
@@ -409,7 +409,7 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return functions.clone(input)  # type: ignore[no-any-return]
+        return functions.clone(input)
     parts = [each for each in (prepend, input, append) if each is not None]
     result = functions.cat(parts, dim) if len(parts) > 1 else input
     at = shapes.wrap_dim(dim, result._layout.ndim)
@@ -431,11 +431,11 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tens
     size = y._layout.shape[at]
     pairs = functions.narrow(y, at, 1, size - 1) + functions.narrow(y, at, 0, size - 1)
     if x is None:
-        return functions.sum(pairs, at) * (dx / 2)  # type: ignore[no-any-return]
+        return functions.sum(pairs, at) * (dx / 2)
     steps = diff(x, dim=-1 if x._layout.ndim == 1 else dim)
     if x._layout.ndim == 1:
         steps = steps.reshape([-1] + [1] * (y._layout.ndim - 1 - at))
-    return functions.sum(pairs * steps, at) / 2  # type: ignore[no-any-return]
+    return functions.sum(pairs * steps, at) / 2
 
 
 def isin(
@@ -446,7 +446,7 @@ def isin(
     others = test_elements if isinstance(test_elements, Tensor) else creation.tensor(test_elements)
     same = functions.eq(functions.unsqueeze(one, -1), others.reshape(-1))
     found = functions.any(same, -1)
-    return functions.logical_not(found) if invert else found  # type: ignore[no-any-return]
+    return functions.logical_not(found) if invert else found
 
 
 def layer_norm(
@@ -469,4 +469,4 @@ def _has_history(given: Any) -> bool:
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """Expanded to a shape."""
-    return functions.expand(input, tuple(size))  # type: ignore[no-any-return]
+    return functions.expand(input, tuple(size))

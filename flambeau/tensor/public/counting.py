@@ -23,7 +23,7 @@ def _places(sequence: Tensor, values: Tensor, right: bool) -> Tensor:
     size = sequence._layout.shape[-1]
     found = t.zeros(values._layout.shape, dtype=dtypes.int64)
     if not size or not values._layout.n_elements:
-        return found  # type: ignore[no-any-return]
+        return found
     step = 1 << (size.bit_length() - 1)
     while step:
         probe = found + step
@@ -32,7 +32,7 @@ def _places(sequence: Tensor, values: Tensor, right: bool) -> Tensor:
         after = seen > values if right else seen >= values  # False for NaN: it comes last
         found = t.where((probe <= size) & ~after, probe, found)
         step >>= 1
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def searchsorted(
@@ -69,7 +69,7 @@ def searchsorted(
         sorted_sequence = t.gather(sorted_sequence, -1, sorter)
     found = _places(sorted_sequence, values, right or side == "right")
     found = found.to(dtypes.int32) if out_int32 else found
-    return stored(  # type: ignore[no-any-return]
+    return stored(
         found, out,
         "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
         "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
@@ -113,9 +113,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         element = dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64
     counts = t.zeros((size,), dtype=element)
     if not input.numel():
-        return counts  # type: ignore[no-any-return]
+        return counts
     added = t.ones(input._layout.shape, dtype=element) if weights is None else weights.to(element)
-    return t.scatter_add(counts, 0, input.to(dtypes.int64), added)  # type: ignore[no-any-return]
+    return t.scatter_add(counts, 0, input.to(dtypes.int64), added)
 
 
 def _range(input: Tensor, low: float, high: float, given: bool, name: str) -> tuple[float, float]:
@@ -149,7 +149,7 @@ def histc(
     place = ((values - low) / (high - low) * bins).clamp(0, bins - 1).nan_to_num(0)
     counts = t.zeros((bins,), dtype=input.dtype)
     made = t.scatter_add(counts, 0, place.to(dtypes.int64), inside.to(input.dtype))
-    return stored(made, out)  # type: ignore[no-any-return]
+    return stored(made, out)
 
 
 def histogram(
@@ -201,7 +201,7 @@ def _edges(input: Tensor, bins: Any, limits: Any) -> Tensor:
             )
         if input.dtype not in (dtypes.float32, dtypes.float64):
             raise not_implemented("histogram_cpu", input.dtype)
-        return t.clone(bins.detach())  # type: ignore[no-any-return]
+        return t.clone(bins.detach())
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = (0.0, 1.0) if limits is None else (float(limits[0]), float(limits[1]))
@@ -216,10 +216,10 @@ def _edges(input: Tensor, bins: Any, limits: Any) -> Tensor:
         low, high = _range(input, low, high, limits is not None, "torch.histogramdd: dimension 0's")
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return t.linspace(low, high, bins + 1, dtype=input.dtype)  # type: ignore[no-any-return]
+    return t.linspace(low, high, bins + 1, dtype=input.dtype)
 
 
 @shows("DistBackward0")
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """Norm of order p of the difference."""
-    return t.vector_norm(input - other, p)  # type: ignore[no-any-return]
+    return t.vector_norm(input - other, p)

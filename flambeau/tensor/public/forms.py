@@ -91,7 +91,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
 
 def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, a row each."""
-    return nonzero(input)  # type: ignore[no-any-return]
+    return nonzero(input)
 
 
 @shows("MaskedSelectBackward0")
@@ -106,9 +106,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     if not shape:
         whole, mask = functions.unsqueeze(whole, 0), functions.unsqueeze(mask, 0)
     found: Tensor = index_keys.gathered(whole, mask)
-    return stored(  # type: ignore[no-any-return]
-        found, out, "masked_select(): self and result must have the same scalar type"
-    )
+    return stored(found, out, "masked_select(): self and result must have the same scalar type")
 
 
 @refuses("reshape")
@@ -123,12 +121,12 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of a size, or of given sizes, along a dim: views."""
-    return functions.split(tensor, split_size_or_sections, dim)  # type: ignore[no-any-return]
+    return functions.split(tensor, split_size_or_sections, dim)
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size along a dim: views."""
-    return functions.chunk(input, chunks, dim)  # type: ignore[no-any-return]
+    return functions.chunk(input, chunks, dim)
 
 
 def _moment(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -182,7 +180,7 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """Vector norm of order p over all elements or dims ("fro": 2)."""
     found = functions.norm(input, p, dim, keepdim, dtype)
-    return stored(found, out)  # type: ignore[no-any-return]
+    return stored(found, out)
 
 
 def _put_where(input: Tensor, indices: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
@@ -236,7 +234,7 @@ def einsum(*arguments: Any) -> Tensor:
         seen = _einsum_view(operands[0], equation)
         if seen is not None:
             return seen
-    return functions.einsum(tuple(operands), equation)  # type: ignore[no-any-return]
+    return functions.einsum(tuple(operands), equation)
 
 
 def _einsum_view(operand: Tensor, equation: str) -> Tensor | None:
@@ -258,9 +256,7 @@ def _einsum_view(operand: Tensor, equation: str) -> Tensor | None:
             seen = functions.diagonal(seen, 0, first, second)
             del labels[second], labels[first]
             labels.append(label)
-    return functions.permute(  # type: ignore[no-any-return]
-        seen, tuple(labels.index(label) for label in wanted)
-    )
+    return functions.permute(seen, tuple(labels.index(label) for label in wanted))
 
 
 def _from_sublists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

@@ -86,7 +86,7 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: Any = None
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
     """Any sizes and strides over the storage, from an offset counted from its start."""
     relative = _relative(input, size, stride, storage_offset)
-    return functions.as_strided(input, size, stride, relative)  # type: ignore[no-any-return]
+    return functions.as_strided(input, size, stride, relative)
 
 
 def _relative(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> int:
@@ -190,12 +190,12 @@ def view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
 
                 return storages.reinterpreted(self, first)
             if isinstance(first, (tuple, list)):
-                return functions.view(self, first)  # type: ignore[no-any-return]
+                return functions.view(self, first)
         if not sizes:
             raise refused("view", (self,), named, is_method=True)
-        return functions.view(self, sizes)  # type: ignore[no-any-return]
+        return functions.view(self, sizes)
     except Exception:  # here, so that a call that succeeds is no deeper
-        return answered("view", True, (self, *shape), named)  # type: ignore[no-any-return]
+        return answered("view", True, (self, *shape), named)
 
 
 view.refuses = True  # type: ignore[attr-defined]
@@ -422,4 +422,4 @@ def arranged(tensor: Tensor, wanted: Any, asking: str = "") -> Tensor:
     shapes.in_format(tensor._layout, wanted)  # refused where the dims are too few or too many
     if is_channels_last(tensor, wanted):
         return tensor
-    return functions.clone(tensor, memory_format=wanted)  # type: ignore[no-any-return]
+    return functions.clone(tensor, memory_format=wanted)

@@ -58,7 +58,7 @@ def count_of(start: Any, end: Any, step: Any, element: dtype) -> int:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         return -((start - end) // step)
-    return math.ceil((end - start) / step)  # type: ignore[no-any-return]
+    return math.ceil((end - start) / step)
 
 
 def arange(

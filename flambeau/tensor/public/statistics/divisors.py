@@ -40,7 +40,7 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     tensor([6, 1, 2, 3, 2])
     """
     found = _divisor(*_integers("gcd_cpu", input, other))
-    return stored(found, out)  # type: ignore[no-any-return]
+    return stored(found, out)
 
 
 def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
@@ -49,7 +49,7 @@ def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     divisor = _divisor(one, two)
     whole = t.div(one, t.masked_fill(divisor, t.eq(divisor, 0), 1), rounding_mode="trunc")
     found = t.abs(whole * two)
-    return stored(found, out)  # type: ignore[no-any-return]
+    return stored(found, out)
 
 
 def gcd_(self: Tensor, other: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ def polygamma(n: Any, input: Any, *, out: Any = None) -> Tensor:
         factor = math.factorial(n) * (1.0 if n % 2 else -1.0)
         wide = input.to(input.dtype.compute)  # zeta itself refuses halves
         found = factor * t.special_zeta(float(n + 1), wide).to(input.dtype)
-    return stored(found, out)  # type: ignore[no-any-return]
+    return stored(found, out)
 
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
@@ -50,7 +50,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
         input = input.float()
     steps = t.arange(0, p, dtype=input.dtype) / 2
     total = t.lgamma(input.unsqueeze(-1) - steps).sum(-1)
-    return stored(total + p * (p - 1) / 4 * math.log(math.pi), out)  # type: ignore[no-any-return]
+    return stored(total + p * (p - 1) / 4 * math.log(math.pi), out)
 
 
 def mvlgamma_(self: Tensor, p: int) -> Tensor:

@@ -91,15 +91,15 @@ def _whole_median(input: Tensor, skips_nan: bool) -> Tensor:
     if not input.numel():
         element = input.dtype
         fill = NAN if element.is_floating_point else -(2 ** (8 * element.itemsize - 1))
-        return t.sum(input).to(element) + fill  # type: ignore[no-any-return]
+        return t.sum(input).to(element) + fill
     flat = input.reshape(-1)
     value = t.take(flat.detach(), _middle(flat, 0, skips_nan)).reshape(())
     if not input.requires_grad:
-        return value  # type: ignore[no-any-return]
+        return value
     equal = t.isnan(flat) if bool(t.isnan(value)) else t.eq(flat, value)
     # A sum of zeros, through which the gradient finds its places.
     nothing = t.masked_fill(flat - value, t.logical_not(equal), 0).sum() / equal.sum()
-    return t.masked_fill(value, t.isnan(value), 0) + nothing  # type: ignore[no-any-return]
+    return t.masked_fill(value, t.isnan(value), 0) + nothing
 
 
 def _median(
@@ -215,7 +215,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
         early, late = t.narrow(made, at, 0, size - step), t.narrow(made, at, step, size - step)
         made = t.cat([t.narrow(made, at, 0, step), t.logaddexp(early, late)], at)
         step *= 2
-    return stored(made, out)  # type: ignore[no-any-return]
+    return stored(made, out)
 
 
 # Quantiles -----------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def _quantile(
     elif keepdim:
         found = t.unsqueeze(found, at + 1)
     found = t.squeeze(found, 0) if not q.ndim else found
-    return stored(found, out)  # type: ignore[no-any-return]
+    return stored(found, out)
 
 
 def _between(rows: Any, q: Any, interpolation: str, skips_nan: bool) -> Any:

@@ -28,7 +28,7 @@ def nanmean(
     dims = tuple(range(input.ndim)) if dim is None else dim
     count = t.logical_not(t.isnan(input.detach())).sum(dims, keepdim)
     found = t.nansum(input, dims, keepdim, dtype=dtype) / count
-    return stored(found, out)  # type: ignore[no-any-return]
+    return stored(found, out)
 
 
 def dtypes_name(input: Tensor) -> str:
@@ -74,7 +74,7 @@ def cov(
     if not isinstance(scale, Tensor):
         scale = float(max(scale, 0))
     found = t.mm(weighted, centred.t().conj()) / scale
-    return t.squeeze(found)  # type: ignore[no-any-return]
+    return t.squeeze(found)
 
 
 def _weights(fweights: Any, aweights: Any, n: int) -> Any:
@@ -117,8 +117,8 @@ def corrcoef(input: Tensor) -> Tensor:
     found = covariance / deviation[:, None] / deviation[None, :]
     if found.is_complex():
         real, imag = (t.clamp(part, -1.0, 1.0) for part in (found.real, found.imag))
-        return t.complex(real, imag)  # type: ignore[no-any-return]
-    return t.clamp(found, -1.0, 1.0)  # type: ignore[no-any-return]
+        return t.complex(real, imag)
+    return t.clamp(found, -1.0, 1.0)
 
 
 @shows("CdistBackward0")
@@ -147,7 +147,7 @@ def cdist(
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return t.vector_norm(difference, p, (-1,))  # type: ignore[no-any-return]
+    return t.vector_norm(difference, p, (-1,))
 
 
 def trapz(y: Tensor, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
@@ -161,14 +161,14 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float = 1.0, dim: int 
     size = y.shape[at]
     pairs = t.narrow(y, at, 1, size - 1) + t.narrow(y, at, 0, size - 1)
     if x is None:
-        return t.cumsum(pairs, at) * (dx / 2)  # type: ignore[no-any-return]
+        return t.cumsum(pairs, at) * (dx / 2)
     if x.ndim == 1:
         shape = [1] * y.ndim
         shape[at] = x.shape[0]
         x = x.reshape(shape)
     along = shapes.wrap_dim(at - y.ndim, x.ndim)
     steps = t.narrow(x, along, 1, size - 1) - t.narrow(x, along, 0, size - 1)
-    return t.cumsum(pairs * steps, at) / 2  # type: ignore[no-any-return]
+    return t.cumsum(pairs * steps, at) / 2
 
 
 def gradient(
@@ -220,7 +220,7 @@ def _slope(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
             share = end / (end + part(gaps, size - 3, 1))
             last = last + (last - part(slopes, size - 3, 1)) * share
         pieces = [first, inner, last]
-    return t.cat(pieces, dim)  # type: ignore[no-any-return]
+    return t.cat(pieces, dim)
 
 
 @shows("RenormBackward0")
@@ -238,7 +238,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
     others = tuple(each for each in range(input.ndim) if each != at)
     norms = t.vector_norm(input, p, others, True)
     found = input * t.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
-    return stored(found, out)  # type: ignore[no-any-return]
+    return stored(found, out)
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
@@ -260,4 +260,4 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if not increasing:
         exponents = t.flip(exponents, (0,))
     base = x if x.is_floating_point() or x.is_complex() else x.long()
-    return t.pow(base[:, None], exponents)  # type: ignore[no-any-return]
+    return t.pow(base[:, None], exponents)

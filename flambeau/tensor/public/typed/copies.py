@@ -78,7 +78,7 @@ def _copied_storage(storage: Any, memo: dict[int, Any]) -> Any:
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """copy.deepcopy: a leaf with memory of its own, shared as the tensors that are copied share."""
     if id(self) in memo:
-        return memo[id(self)]  # type: ignore[no-any-return]
+        return memo[id(self)]
     if not members.is_leaf(self):
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "

@@ -86,7 +86,7 @@ def legacy(element: dtype, arguments: tuple[Any, ...], device: Any = None) -> Te
 
 def over(data: Tensor) -> Tensor:
     """A tensor over another one's memory, with its history."""
-    return functions.alias(data)  # type: ignore[no-any-return]
+    return functions.alias(data)
 
 
 def is_size(value: Any) -> bool:

@@ -32,7 +32,7 @@ def scatter(
         found = _multiplied(input, dim, index, _like_index(given, index, input))
     else:
         raise RuntimeError("reduce argument must be either add or multiply.")
-    return stored(found, out)  # type: ignore[no-any-return]
+    return stored(found, out)
 
 
 def scatter_(
@@ -106,7 +106,7 @@ def scatter_reduce(
         raise RuntimeError(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
         )
-    return stored(found, out)  # type: ignore[no-any-return]
+    return stored(found, out)
 
 
 def _over_counts(total: Any, input: Tensor, dim: int, index: Tensor, include_self: bool) -> Any:

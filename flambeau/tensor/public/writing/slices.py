@@ -33,14 +33,14 @@ def slice_scatter(
     """A copy with input[..., start:end:step, ...] replaced."""
     made: Any = t.clone(input)
     _replaced(t.slice(made, dim, start, end, step), src)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with input[..., index, ...] replaced."""
     made: Any = t.clone(input)
     _replaced(t.select(made, dim, index), src)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def diagonal_scatter(
@@ -49,7 +49,7 @@ def diagonal_scatter(
     """A copy with a diagonal replaced."""
     made: Any = t.clone(input)
     _replaced(t.diagonal(made, offset, dim1, dim2), src)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def as_strided_scatter(
@@ -58,7 +58,7 @@ def as_strided_scatter(
     """A copy with the elements of a strided view replaced."""
     made: Any = t.clone(input)
     _replaced(made.as_strided(size, stride, storage_offset), src)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
@@ -107,10 +107,10 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             )
         )
     if not n_source:
-        return t.clone(whole)  # type: ignore[no-any-return]
+        return t.clone(whole)
     number = t.clamp(t.cumsum(chosen, 0) - 1, min=0, max=n_source - 1)
     values = t.index_select(source.reshape(-1), 0, number).reshape(whole.shape)
-    return t.where(chosen.reshape(whole.shape), values, whole)  # type: ignore[no-any-return]
+    return t.where(chosen.reshape(whole.shape), values, whole)
 
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -158,16 +158,16 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of given sizes along a dim: views."""
-    return t.split(input, list(split_sizes), dim)  # type: ignore[no-any-return]
+    return t.split(input, list(split_sizes), dim)
 
 
 @shows("UnsafeSplitBackward0")
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """split."""
-    return t.split(input, split_size, dim)  # type: ignore[no-any-return]
+    return t.split(input, split_size, dim)
 
 
 @shows("UnsafeSplitBackward0")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """chunk."""
-    return t.chunk(input, chunks, dim)  # type: ignore[no-any-return]
+    return t.chunk(input, chunks, dim)
