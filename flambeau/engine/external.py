@@ -11,11 +11,16 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.devices.cpu import memory
 from flambeau.engine.storage import Storage
 from flambeau.engine.view import View
+
+if TYPE_CHECKING:
+    from flambeau.engine.callsite import Site
+    from flambeau.engine.signature import Signature
+    from flambeau.engine.stream import Stream
 
 # Views up to this many bytes are copied when recorded, so that the segment goes on.
 SNAPSHOT_BYTES: Final = 1 << 20
@@ -96,11 +101,11 @@ def snapshot(view: View) -> View:
 
 
 def write_at_once(
-    current: Any,
-    signature: Any,
+    current: Stream,
+    signature: Signature,
     tensors: Sequence[View],
     numbers: tuple[Any, ...],
-    site: Any,
+    site: Site | None,
     targets: Sequence[View],
 ) -> None:
     """Record a write into shared memory and run it before returning."""

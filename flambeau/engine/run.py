@@ -131,7 +131,7 @@ def flush(segment: Segment, reason: str) -> None:
                 if segment.run is None and segment.flushed == made.first:
                     segment.run = made
                 continue
-            if type(running) is tuple:
+            if isinstance(running, tuple):
                 resumed = Run.resumed(segment, reason, running)
                 if segment.run is running:
                     segment.run = resumed

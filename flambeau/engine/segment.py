@@ -18,10 +18,13 @@ from flambeau.engine.storage import Storage
 from flambeau.engine.view import Place, View
 
 if TYPE_CHECKING:
+    from flambeau.engine.callsite import Site
+    from flambeau.engine.run import Run
+    from flambeau.engine.signature import Signature
     from flambeau.engine.stream import Stream
 
 # (key, numbers, site); key = (signature, slots of operands ..., slots of fresh outputs ...)
-Record = tuple[tuple[Any, ...], tuple[Any, ...], Any]
+Record = tuple[tuple[Any, ...], tuple[Any, ...], "Site | None"]
 # Records after which the cutting rules are looked at for the first time, and then again.
 FIRST_LOOK: Final = 64
 
@@ -61,12 +64,12 @@ class Segment:
         self.views: Final[dict[tuple[Any, ...], int]] = {}
         self.places: Final[list[Place]] = []
         self.limit = limit
-        self.armed: Any = None
+        self.armed: Signature | None = None
         self.closed = False
         self.direct = False
         self.flushed = 0
         self.last_uses: dict[int, int] | None = None
-        self.run: Any = None
+        self.run: Run | tuple[Any, ...] | None = None
         self.weighed = 0, 0, 0
 
     def touch(self, view: View) -> int:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from flambeau.base.layout import Layout
 
 if TYPE_CHECKING:
+    from flambeau.engine.callsite import Site
+    from flambeau.engine.external import External
     from flambeau.engine.segment import Segment
 
 # What a slot means that the recorder has not set: it sets as few as it can.
@@ -35,13 +37,13 @@ class Storage:
     )  # fmt: skip
 
     block: Any
-    bounds: Any
-    external: Any
+    bounds: tuple[int, int, int] | None
+    external: External | None
     layout: Layout
     segment: Segment | None
     slot: int
     version: int
-    write_site: Any
+    write_site: Site | None
 
     @property
     def n_bytes(self) -> int:

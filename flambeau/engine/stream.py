@@ -13,7 +13,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.config import CONFIG
 from flambeau.devices.forks import at_fork
@@ -22,6 +22,9 @@ from flambeau.engine.segment import FIRST_LOOK, Segment
 from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage, new_storage
 from flambeau.engine.view import View
+
+if TYPE_CHECKING:
+    from flambeau.engine.callsite import Site
 
 MAX_RECORDS: Final = 2048
 RECURRENCE_RECORDS: Final = 256
@@ -51,7 +54,7 @@ class Stream:
     def __init__(self) -> None:
         self.grad_enabled = True
         self.inference = False
-        self.site: Any = None
+        self.site: Site | None = None
         self.segment = new_segment(self)
         _STREAMS.add(self)
 
@@ -150,7 +153,7 @@ def record(
     signature: Signature,
     views: Sequence[View],
     numbers: tuple[Any, ...],
-    site: Any,
+    site: Site | None,
 ) -> list[Storage]:
     """Record one operator: storages of its fresh outputs. The general form; the closures of
     tensor/closures.py spell it out for the common shapes of operators."""

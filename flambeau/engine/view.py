@@ -7,10 +7,11 @@ Not here  Tensor, which adds gradients and methods (tensor/tensor.py)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from flambeau.base.layout import Layout
+    from flambeau.engine.segment import Segment
     from flambeau.engine.storage import Storage
 
 
@@ -20,7 +21,7 @@ class Place:
     __slots__ = ("segment", "slot")
 
     def __init__(self) -> None:
-        self.segment: Any = None
+        self.segment: Segment | None = None
         self.slot = 0
 
 
@@ -32,7 +33,7 @@ class View:
     _storage: Storage
     _layout: Layout
     _offset: int
-    _place: Any
+    _place: Place | Storage
 
 
 # The place of views that have not been touched: of no segment.

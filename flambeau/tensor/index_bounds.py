@@ -119,9 +119,10 @@ def _first_outside(index: Tensor, low: int, high: int) -> int | None:
     counted = storage.external is None and storage not in UNTRACKED and index._versions is None
     if counted:
         known = storage.bounds
-        is_known = known is not None and known[0] == storage.version
-        if is_known and low <= known[1] and known[2] < high:
-            return None
+        if known is not None and known[0] == storage.version:
+            _, lowest, highest = known
+            if low <= lowest and highest < high:
+                return None
     if counted and storage.layout.dtype is layout.dtype:
         whole = storage.layout.span
         if whole <= max(layout.n_elements * WHOLE_FACTOR, WHOLE_ELEMENTS):

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
+from flambeau.base.errors import present
 from flambeau.base.layout import contiguous, layout
 from flambeau.engine.external import External, OutsideBlock
 from flambeau.engine.storage import new_storage
@@ -166,7 +167,7 @@ def frombuffer(
         address = ctypes.addressof(owner)
     made = _over(address + offset, contiguous((count,), dtype), owner)
     # The exporter's own reference count tells nothing: the memory counts as shared for good.
-    made._storage.external.references = 0
+    present(made._storage.external, "who shares the memory").references = 0
     if requires_grad:
         made.requires_grad_(True)
     return made
