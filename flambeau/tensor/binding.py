@@ -2,9 +2,10 @@
 
 Keeps     every error inference can raise is raised before anything is recorded; numbers that change
           from call to call never make a new signature.
-Touches   ops.define, engine (record, storage), gradients.recording.record.
-Not here  which names the callables get (functions.py, methods.py), closures for hot shapes of
-          operators (closures.py), in-place and out= forms (inplace.py)."""
+Touches   arguments.parameters, engine (record, storage), gradients.recording.record.
+Not here  how a call is taken apart (arguments/parameters.py), which names the callables get
+          (functions.py, methods.py), closures for hot shapes of operators (closures.py), in-place
+          and out= forms (inplace.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import Any, Final
 from flambeau.base.devices import META
 from flambeau.base.dtypes import EIGHT_BITS
 from flambeau.base.layout import Layout
-from flambeau.base.promotion import INT_TO_FLOAT, SCALARS
+from flambeau.base.promotion import SCALARS
 from flambeau.devices.cpu import memory
 from flambeau.engine import callsite, run, stream
 from flambeau.engine.signature import Signature, number_formats
@@ -24,30 +25,12 @@ from flambeau.gradients import modes
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.define import REGISTRY, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
-from flambeau.tensor.arguments.parameters import (
-    ABSENT,
-    TYPES,
-    Parameter,
-    hashable,
-    in_own_words,
-    in_todays_order,
-    parameters_of,
-    role_of,
-    typed,
-)
-from flambeau.tensor.number_rules import (
-    FILLS,
-    check_numbers,
-    is_number,
-    plain_number,
-    wide_integer,
-)
+from flambeau.tensor.arguments.parameters import ABSENT, Call, Parameters, hashable, role_of
+from flambeau.tensor.number_rules import FILLS, check_numbers
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 
 # In all tables together; each is 2 to 4 KB with what it was lowered to.
 MAX_SIGNATURES: Final = 20_000
-_INTEGERS: Final = range(-(2**63), 2**63)
-
 
 _TABLES: Final[list[dict[Any, Signature]]] = []
 _remembered: Final = [0]
@@ -70,43 +53,14 @@ def remember(table: dict[Any, Signature], key: Any, signature: Signature) -> Non
     _remembered[0] += 1
 
 
-def _operands() -> Any:
-    """What says why arguments are refused; few programs need it."""
-    from flambeau.tensor.arguments import operands
-
-    return operands
-
-
-class Call:
-    """A call taken apart: operands by role, and the key of its signature."""
-
-    __slots__ = ("key", "numbers", "tensors", "values")
-
-    def __init__(
-        self, key: tuple[Any, ...], tensors: list[Tensor], numbers: list[Any], values: list[Any]
-    ) -> None:
-        self.key = key
-        self.tensors = tensors
-        self.numbers = numbers
-        self.values = values
-
-
-class Binding:
+class Binding(Parameters):
     """The callable of one operator. `signatures` maps call keys to signatures."""
 
     def __init__(self, operator: Operator) -> None:
-        self.operator = operator
-        self.name = operator.name
-        self.parameters = parameters_of(operator)
-        self.positions = {p.name: n for n, p in enumerate(self.parameters)}
-        self.n_positional = sum(not p.is_keyword for p in self.parameters)
-        self._types = {
-            n: TYPES[p.annotation] for n, p in enumerate(self.parameters) if p.annotation in TYPES
-        }
+        super().__init__(operator)
         self.signatures: dict[Any, Signature] = new_table()
         self.hot: dict[Any, Signature] = new_table()  # of the closures of functions and methods
         self.is_view = isinstance(operator, ViewOperator)
-        self.has_operands = any(p.kind == "Operand" for p in self.parameters)
         bounded = type(operator).bounds is not Operator.bounds
         self.has_bounds = bounded and not operator.bounds_need
         self._bounds_need = operator.bounds_need
@@ -126,91 +80,6 @@ class Binding:
         """Tell the plan, if it is made, what the native walk knows of it now."""
         if self._plan is not None:
             self._plan.program = program(self._plan)
-
-    # Taking a call apart ---------------------------------------------------------
-
-    def arranged(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-        """Values of all parameters in order, defaults filled in."""
-        if len(arguments) > self.n_positional:
-            arguments, named = in_todays_order(self.name, arguments, named, self.n_positional)
-        count = len(arguments)
-        if count > self.n_positional:
-            raise _operands().too_many(self, arguments, named)
-        values = list(arguments)
-        rest = in_own_words(named, self.positions) if named else named
-        for parameter in self.parameters[count:]:
-            default = parameter.default
-            values.append(rest.pop(parameter.name, default) if rest else default)
-        if rest:
-            raise _operands().unknown(self, arguments, named, next(iter(rest)))
-        for parameter, value in zip(self.parameters, values, strict=True):
-            if value is ABSENT:
-                raise _operands().missing(self, arguments, named, parameter.name)
-        for place, kind in self._types.items():
-            if values[place].__class__ is not kind:
-                values[place] = typed(self, place, values[place], place >= count)
-        return values
-
-    def taken_apart(self, values: list[Any]) -> Call:
-        """Operands, run-time numbers and signature key of arranged values."""
-        key: list[Any] = []
-        tensors: list[Tensor] = []
-        numbers: list[Any] = []
-        for position, (parameter, value) in enumerate(zip(self.parameters, values, strict=True)):
-            kind = parameter.kind
-            if kind == "attribute":
-                key.append(hashable(value))
-            elif isinstance(value, Tensor) and kind != "Tensors":
-                if "Number" in kind:
-                    value = values[position] = value.item()
-                    self._number(parameter, value, key, numbers)
-                else:
-                    tensors.append(value)
-                    key.append(value._layout)
-            elif kind == "Tensors":
-                sequence = values[position] = self._sequence(position, value)
-                tensors.extend(sequence)
-                key.append(tuple([each._layout for each in sequence]))
-            elif value is None and kind.startswith("Optional"):
-                key.append(None)
-            else:
-                value = values[position] = self._plain_number(parameter, position, values)
-                self._number(parameter, value, key, numbers)
-        if not tensors and self.has_operands:
-            return self.taken_apart(_operands().of_numbers(self, values))
-        return Call(tuple(key), tensors, numbers, values)
-
-    def _number(self, parameter: Parameter, value: Any, key: list[Any], numbers: list[Any]) -> None:
-        if value in parameter.specials and not isinstance(value, bool):
-            key.append((type(value), value))
-            return
-        key.append(type(value))
-        numbers += (value.real, value.imag) if type(value) is complex else (value,)
-
-    def _plain_number(self, parameter: Parameter, position: int, values: list[Any]) -> Any:
-        value = values[position]
-        kind = type(value)
-        if parameter.kind in ("Tensor", "OptionalTensor"):
-            raise _operands().wrong_operand(self, position, values)
-        if kind is int:
-            if value in _INTEGERS:
-                return value
-            layouts = [each._layout for each in values if isinstance(each, Tensor)]
-            promote = getattr(self.operator, "promote", None)
-            return wide_integer(value, self.name, layouts, promote is INT_TO_FLOAT)
-        if kind is float or kind is bool or kind is complex:
-            return value
-        if is_number(value):
-            return plain_number(value)
-        raise _operands().wrong_operand(self, position, values)
-
-    def _sequence(self, position: int, value: Any) -> tuple[Tensor, ...]:
-        if not isinstance(value, (tuple, list)):
-            raise _operands().wrong_sequence(self, position, value)
-        for each in value:
-            if not isinstance(each, Tensor):
-                raise _operands().wrong_sequence(self, position, value)
-        return tuple(value)
 
     # Signatures --------------------------------------------------------------------
 
@@ -402,7 +271,7 @@ class Binding:
         values = self.arranged(arguments, named)
         source = values[0]
         if not isinstance(source, Tensor):
-            raise _operands().wrong_operand(self, 0, values)
+            raise self.wrong_operand(0, values)
         attributes = tuple([hashable(value) for value in values[1:]])
         given = source._layout
         memo = given.memo

@@ -75,6 +75,7 @@ class Plan(PlanProgram):
             and self.has_vjp
             and all(kind in (GRAD, ATTRIBUTE, LAYOUT, NEEDS) for kind, _ in self.fetch)
         )
+        self.saved_names = [key for kind, key in self.fetch if kind == SAVED]
         self._saves: dict[tuple[bool, ...], tuple[bool, ...]] = {}
         # differentiate(node, cotangent, saved): one cotangent an edge, not yet conformed.
         self.differentiate: Callable[..., Sequence[Any]] = _short(self) or self._differentiate

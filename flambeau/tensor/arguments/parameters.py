@@ -1,8 +1,9 @@
-"""Public parameters of an operator, read off infer, formula or view.
+"""Public parameters of an operator, read off infer, formula or view, and calls taken apart by them.
 
 Keeps     nothing is written twice: names, defaults and kinds are those of the operator's method.
-Touches   ops.define; operands.py, when an argument is refused.
-Not here  putting a call's arguments to them (tensor/binding.py)."""
+          Numbers that change from call to call are no part of a call's key.
+Touches   ops.define, number_rules; operands.py, when an argument is refused.
+Not here  signatures found by such keys, and calling (tensor/binding.py)."""
 
 from __future__ import annotations
 
@@ -10,11 +11,14 @@ from collections.abc import Container
 from typing import Any, Final
 
 from flambeau.base.dtypes import PYTHON_TYPES
+from flambeau.base.promotion import INT_TO_FLOAT
 from flambeau.ops.define import OPERAND_KINDS, Elementwise, Operator
 from flambeau.ops.define import View as ViewOperator
+from flambeau.tensor.number_rules import is_number, plain_number, wide_integer
 from flambeau.tensor.tensor import Tensor
 
 ABSENT: Final = object()
+_INTEGERS: Final = range(-(2**63), 2**63)
 # NumPy's names of parameters, which torch takes too, and one its method has.
 NUMPY_NAMES: Final = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
@@ -111,13 +115,138 @@ def parameters_of(operator: Operator) -> tuple[Parameter, ...]:
     return tuple(made)
 
 
+def _operands() -> Any:
+    """What says why arguments are refused; few programs need it."""
+    from flambeau.tensor.arguments import operands
+
+    return operands
+
+
+class Call:
+    """A call taken apart: operands by role, and the key of its signature."""
+
+    __slots__ = ("key", "numbers", "tensors", "values")
+
+    def __init__(
+        self, key: tuple[Any, ...], tensors: list[Tensor], numbers: list[Any], values: list[Any]
+    ) -> None:
+        self.key = key
+        self.tensors = tensors
+        self.numbers = numbers
+        self.values = values
+
+
+class Parameters:
+    """The parameters of one operator, and calls taken apart by them."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.name = operator.name
+        self.parameters = parameters_of(operator)
+        self.positions = {p.name: n for n, p in enumerate(self.parameters)}
+        self.n_positional = sum(not p.is_keyword for p in self.parameters)
+        self.has_operands = any(p.kind == "Operand" for p in self.parameters)
+        self._types = {
+            n: TYPES[p.annotation] for n, p in enumerate(self.parameters) if p.annotation in TYPES
+        }
+
+    def arranged(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """Values of all parameters in order, defaults filled in."""
+        if len(arguments) > self.n_positional:
+            arguments, named = in_todays_order(self.name, arguments, named, self.n_positional)
+        count = len(arguments)
+        if count > self.n_positional:
+            raise _operands().too_many(self, arguments, named)
+        values = list(arguments)
+        rest = in_own_words(named, self.positions) if named else named
+        for parameter in self.parameters[count:]:
+            default = parameter.default
+            values.append(rest.pop(parameter.name, default) if rest else default)
+        if rest:
+            raise _operands().unknown(self, arguments, named, next(iter(rest)))
+        for parameter, value in zip(self.parameters, values, strict=True):
+            if value is ABSENT:
+                raise _operands().missing(self, arguments, named, parameter.name)
+        for place, kind in self._types.items():
+            if values[place].__class__ is not kind:
+                position = 0 if place >= count else place + 1
+                values[place] = _typed(self.parameters[place], self.name, values[place], position)
+        return values
+
+    def taken_apart(self, values: list[Any]) -> Call:
+        """Operands, run-time numbers and signature key of arranged values."""
+        key: list[Any] = []
+        tensors: list[Tensor] = []
+        numbers: list[Any] = []
+        for position, (parameter, value) in enumerate(zip(self.parameters, values, strict=True)):
+            kind = parameter.kind
+            if kind == "attribute":
+                key.append(hashable(value))
+            elif isinstance(value, Tensor) and kind != "Tensors":
+                if "Number" in kind:
+                    value = values[position] = value.item()
+                    self._number(parameter, value, key, numbers)
+                else:
+                    tensors.append(value)
+                    key.append(value._layout)
+            elif kind == "Tensors":
+                sequence = values[position] = self._sequence(position, value)
+                tensors.extend(sequence)
+                key.append(tuple([each._layout for each in sequence]))
+            elif value is None and kind.startswith("Optional"):
+                key.append(None)
+            else:
+                value = values[position] = self._plain_number(parameter, position, values)
+                self._number(parameter, value, key, numbers)
+        if not tensors and self.has_operands:
+            return self.taken_apart(_operands().of_numbers(self, values))
+        return Call(tuple(key), tensors, numbers, values)
+
+    def _number(self, parameter: Parameter, value: Any, key: list[Any], numbers: list[Any]) -> None:
+        if value in parameter.specials and not isinstance(value, bool):
+            key.append((type(value), value))
+            return
+        key.append(type(value))
+        numbers += (value.real, value.imag) if type(value) is complex else (value,)
+
+    def _plain_number(self, parameter: Parameter, position: int, values: list[Any]) -> Any:
+        value = values[position]
+        kind = type(value)
+        if parameter.kind in ("Tensor", "OptionalTensor"):
+            raise self.wrong_operand(position, values)
+        if kind is int:
+            if value in _INTEGERS:
+                return value
+            layouts = [each._layout for each in values if isinstance(each, Tensor)]
+            promote = getattr(self.operator, "promote", None)
+            return wide_integer(value, self.name, layouts, promote is INT_TO_FLOAT)
+        if kind is float or kind is bool or kind is complex:
+            return value
+        if is_number(value):
+            return plain_number(value)
+        raise self.wrong_operand(position, values)
+
+    def wrong_operand(self, position: int, values: list[Any]) -> TypeError:
+        """torch's error for an operand of another type."""
+        error: TypeError = _operands().wrong_operand(self, position, values)
+        return error
+
+    def _sequence(self, position: int, value: Any) -> tuple[Tensor, ...]:
+        if not isinstance(value, (tuple, list)):
+            raise _operands().wrong_sequence(self, position, value)
+        for each in value:
+            if not isinstance(each, Tensor):
+                raise _operands().wrong_sequence(self, position, value)
+        return tuple(value)
+
+
 # Annotations of attributes that are bools, ints or sequences of ints: what most of them are.
 TYPES: Final = {"bool": bool, "int": int, "int | None": int, "Sizes": int}
 
 
-def typed(binding: Any, position: int, value: Any, by_name: bool) -> Any:
-    """An argument that has to be a bool, an int, or ints; torch's error where it is not."""
-    parameter = binding.parameters[position]
+def _typed(parameter: Parameter, name: str, value: Any, position: int) -> Any:
+    """An argument of the function `name` that has to be a bool, an int, or ints; torch's error
+    where it is not. Position 0: it came by name."""
     kind = parameter.annotation
     if value is None and kind not in ("bool", "int"):
         return None
@@ -129,7 +258,7 @@ def typed(binding: Any, position: int, value: Any, by_name: bool) -> Any:
         return found
     from flambeau.tensor.arguments.refusals import wrong_attribute
 
-    raise wrong_attribute(binding.name, parameter, value, 0 if by_name else position + 1)
+    raise wrong_attribute(name, parameter, value, position)
 
 
 def _is_int(value: Any) -> bool:
