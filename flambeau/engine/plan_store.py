@@ -229,7 +229,7 @@ def _plain(value: Any) -> Any:
     kind = type(value)
     if kind in _ATOMS:
         return value
-    if kind is tuple or kind is list:
+    if issubclass(kind, (tuple, list)):
         return (kind.__name__, *[_plain(each) for each in value])
     if kind is dict:
         return ("dict", *[(_plain(name), _plain(each)) for name, each in value.items()])

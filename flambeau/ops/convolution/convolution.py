@@ -148,13 +148,16 @@ class Convolution(Operator):
         counts = image.shape[2:] if transposed else three(out.shape[2:], 1)
         settings = three(stride, 1), three(padding, 0), three(dilation, 1)
         around = three(out.shape[2:], 1)
-        if transposed:
-            turned = _turned(around, counts, three(kernel, 1), settings, input.shape[1] // groups)
+        outputs, channels = weight.shape[:2]
+        sizes = input.shape[0], counts, outputs, channels, three(kernel, 1), groups
+        # Whatever the batch, an image goes the same way: turned only if alone it is not of few.
+        if transposed and not few_places.are_few(1, *sizes[1:]):
+            turned = _turned(around, counts, three(kernel, 1), settings, outputs // groups)
             if turned is not None:
                 transposed, settings, counts = False, turned, around
                 weight = _turned_weights(b, weight, groups)
-        outputs, channels = weight.shape[:2]
-        sizes = input.shape[0], counts, outputs, channels, three(kernel, 1), groups
+                outputs, channels = weight.shape[:2]
+                sizes = input.shape[0], counts, outputs, channels, three(kernel, 1), groups
         if few_places.are_few(*sizes):
             spread = _spatial(b, weight, element)
             if transposed:

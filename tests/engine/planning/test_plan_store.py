@@ -20,7 +20,7 @@ from flambeau.engine.plan import Plan, SegmentFacts
 from flambeau.engine.planning import plan as plans
 from flambeau.engine.planning import template
 from flambeau.engine.planning.symbolic.relative import live_records
-from flambeau.ops.define import REGISTRY, Elementwise
+from flambeau.ops.define import REGISTRY, Elementwise, EveryDim
 from tests.engine.random_programs import Program, bits
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -279,7 +279,7 @@ def test_short_segments_are_not_looked_for_once_planning_is_there(
     ("one", "other"),
     [(1, 1.0), (1, True), (0.0, -0.0), ((1, 2), [1, 2]), ("1", 1), (None, False), (b"a", "a"),
      ({"a": 1}, (("a", 1),)), (int, "int"), (torch.float32, "float32"), ((1, (2,)), (1, 2)),
-     (torch.float32, torch.float64)],
+     (torch.float32, torch.float64), (EveryDim((0, 1)), (0, 1))],
 )  # fmt: skip
 def test_attributes_that_differ_have_keys_that_differ(one: Any, other: Any) -> None:
     def written(value: Any) -> bytes:
