@@ -41,10 +41,8 @@ FILES: dict[str, tuple[str, ...]] = {
     "padding": ("pad",),
     "attention": ("multi_head_attention_forward", "scaled_dot_product_attention"),
     "images.sampling": ("affine_grid", "grid_sample"),
-    "images.resizing": (
-        "channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample",
-        "upsample_bilinear", "upsample_nearest",
-    ),
+    "images.resizing": ("interpolate", "upsample", "upsample_bilinear", "upsample_nearest"),
+    "images.shuffling": ("channel_shuffle", "pixel_shuffle", "pixel_unshuffle"),
     "convolution": (
         "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
         "fold", "unfold",
@@ -52,9 +50,13 @@ FILES: dict[str, tuple[str, ...]] = {
     "pooling": (
         "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
         "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "lp_pool1d", "lp_pool2d",
-        "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
+        "lp_pool3d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
         "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d",
         "max_unpool2d", "max_unpool3d",
+    ),
+    "fractional_pooling": (
+        "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
+        "fractional_max_pool3d_with_indices",
     ),
 }  # fmt: skip
 _WHERE = {name: file for file, names in FILES.items() for name in names}

@@ -16,6 +16,7 @@ INDEX = "torch.tensor([[1, 2, 0], [4, 2, 3]])"
 FLAT = "torch.tensor([1, 2, 0, 4, 2, 3])"
 LABELS = "torch.tensor([[1, 2, 1], [3, 3, 2]])"
 SHARES = "data(4, 5).softmax(1)"
+BYTES = "(data(2, 3, 9, 7) * 64 + 128).clamp(0, 255).to(torch.uint8)"
 PLAIN = (
     "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish Sigmoid Tanh LogSigmoid Softsign Tanhshrink "
     "Hardtanh ELU CELU GLU GELU Hardshrink Softshrink LeakyReLU Softplus PReLU RReLU Flatten "
@@ -239,6 +240,42 @@ CASES: list[tuple[Any, ...]] = [
     ),
     ("nn.TripletMarginWithDistanceLoss()", ROWS, ROWS, ROWS),
     ("nn.Hardtanh(2, 1)", ROWS),
+    ("nn.LPPool1d(float('inf'), 2)", (2, 4, 9)),
+    ("nn.LPPool2d(-float('inf'), 2)", IMAGE),
+    ("nn.LPPool3d(2, 2, ceil_mode=True)", "data(2, 3, 4, 5, 4).abs()"),
+    ("nn.FractionalMaxPool2d(2, output_ratio=0.5)", IMAGE),
+    ("nn.FractionalMaxPool2d(2, output_size=(3, 1), return_indices=True)", (4, 9, 7)),
+    ("nn.FractionalMaxPool3d(2, output_size=2)", (2, 3, 4, 5, 4)),
+    ("nn.FractionalMaxPool2d(2)", IMAGE),
+    ("nn.FractionalMaxPool2d(2, 3, 0.5)", IMAGE),
+    ("nn.FractionalMaxPool2d(2, output_ratio=1.5)", IMAGE),
+    ("nn.FractionalMaxPool2d(8, 3)", IMAGE),
+    ("nn.FractionalMaxPool3d(2, 2)", (3, 4, 5)),
+    ("nn.CircularPad1d(1)", (4,)),
+    ("nn.PixelShuffle(2)", (3, 3)),
+    ("nn.PixelShuffle(0)", IMAGE),
+    ("nn.PixelUnshuffle(2)", (2, 3, 5, 6)),
+    ("nn.ChannelShuffle(3)", (2, 7, 3)),
+    ("nn.ChannelShuffle(0)", (2, 6, 3)),
+    ("nn.ChannelShuffle(1)", (2,)),
+    ("nn.Unfold(9)", (2, 3, 5, 6)),
+    ("nn.Unfold(2, stride=0)", (2, 3, 5, 6)),
+    ("nn.Unfold(2)", (5, 6)),
+    ("nn.Fold((5, 6), 2, dilation=0)", (2, 12, 20)),
+    ("nn.MaxUnpool2d(2)", (1, 1, 2, 2), "torch.tensor([[[[0, 3], [9, 16]]]])"),
+    ("nn.MultiMarginLoss(weight=torch.ones(4))", ROWS, CLASSES),
+    ("nn.MultiMarginLoss()", ROWS, "torch.tensor([1, 0, 9, 2])"),
+    ("nn.MultiLabelMarginLoss()", ROWS, "torch.full((4, 5), 5)"),
+    *(
+        (f"nn.Upsample(size=(5, 11), mode='{mode}', align_corners={align})", BYTES)
+        for mode in ("bilinear", "bicubic") for align in (False, True)
+    ),
+    ("nn.Upsample(scale_factor=0.4, mode='bicubic')", BYTES),
+    ("nn.Upsample(size=3, mode='bilinear')", "torch.ones(1, 1, 4, 4, dtype=torch.int64)"),
+    (
+        "nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True)", (3, 2, 8), (3, 2, 8),
+        (3, 2, 8), "None", "False", "torch.ones(3, 3).triu(1).bool()", "True", "True",
+    ),
 ]  # fmt: skip
 
 
@@ -284,7 +321,7 @@ class Answers:
         flat = [x for each in results for x in (each if isinstance(each, tuple) else (each,))]
         floats = [each for each in flat if each is not None and each.is_floating_point()]
         total = sum((each * self.data(*each.shape, seed=77)).sum() for each in floats)
-        if total.requires_grad:
+        if getattr(total, "requires_grad", False):
             total.backward()
         return {
             "repr": repr(layer), "drawn": drawn, "results": [self.digest(x) for x in flat],

@@ -173,6 +173,8 @@ def multi_head_attention_forward(
     attn_mask = _checked_mask(
         _additive(attn_mask, "attn_mask", query.dtype), length, key.shape[0], batch * num_heads
     )
+    # Without weights the hint stands for the mask, keys added below included.
+    hidden = is_causal and key_padding_mask is None and not need_weights
     key_padding_mask = _additive(key_padding_mask, "key_padding_mask", query.dtype)
     if use_separate_proj_weight:
         separate = (q_proj_weight, k_proj_weight, v_proj_weight)
@@ -195,7 +197,7 @@ def multi_head_attention_forward(
         masks = [_widened(each) for each in masks]
     mask = _joined_mask(masks[0], masks[1], batch, num_heads, k.shape[1])
     drop = dropout_p if training else 0.0
-    mixed, shares = _attended(q, k, v, mask, drop, batch, need_weights)
+    mixed, shares = _attended(q, k, v, None if hidden else mask, drop, batch, need_weights, hidden)
     joined = mixed.transpose(0, 1).reshape(length * batch, width)
     output = t.linear(joined, out_proj_weight, out_proj_bias).reshape(
         length, batch, out_proj_weight.shape[0]
@@ -243,7 +245,7 @@ def _joined_mask(mask: Any, padding_mask: Any, batch: int, num_heads: int, sourc
 
 
 def _attended(
-    q: Any, k: Any, v: Any, mask: Any, drop: float, batch: int, need_weights: bool
+    q: Any, k: Any, v: Any, mask: Any, drop: float, batch: int, need_weights: bool, is_causal: bool
 ) -> tuple[Any, Any]:
     """(mixed values, shares where they are needed) of (batch * heads, length, width)."""
     if need_weights:
@@ -261,7 +263,7 @@ def _attended(
         alone = mask.shape[0] == 1 and mask.dim() == 3
         mask = mask.unsqueeze(0) if alone else mask.view(*shape, -1, k.shape[1])
     q, k, v = (each.reshape(*shape, *each.shape[1:]) for each in (q, k, v))
-    mixed = scaled_dot_product_attention(q, k, v, mask, drop)
+    mixed = scaled_dot_product_attention(q, k, v, mask, drop, is_causal)
     return mixed.flatten(0, 1), None
 
 

@@ -153,6 +153,19 @@ def conv_transpose3d(
     )
 
 
+def _check_windows(**named: Any) -> None:
+    """Refuse windows of no size, and steps that lead nowhere."""
+    for name, numbers in named.items():
+        word, least = name.replace("_", " "), 0 if name == "padding" else 1
+        if min(numbers) < least:
+            short = {"kernel_size": "kernel", "padding": "pad"}.get(name, name)
+            rule = "non-negative" if name == "padding" else "greater than zero"
+            raise RuntimeError(
+                f"{word} should be {rule}, but got {short}_height: {numbers[0]} {short}_width: "
+                f"{numbers[1]}"
+            )
+
+
 @shows("Im2ColBackward0")
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
@@ -166,14 +179,27 @@ def unfold(
     kernel, far, pad, step = (
         repeated(each, 2) for each in (kernel_size, dilation, padding, stride)
     )
+    if input.dim() < 3:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-input.dim()}, "
+            f"{input.dim() - 1}], but got {input.dim()})"
+        )
+    _check_windows(kernel_size=kernel, dilation=far, padding=pad, stride=step)
     is_single = input.dim() == 3
-    if input.dim() not in (3, 4):
+    if input.dim() > 4 or 0 in input.shape[input.dim() - 3 :]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {list(input.shape)}"
         )
+    spatial = tuple(input.shape[-2:])
     input = _padded(input.unsqueeze(0) if is_single else input, pad)
     sizes = tuple(map(out_size, input.shape[2:], kernel, step, far))
+    if min(sizes) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {spatial}, kernel_size={kernel}, dilation={far}, "
+            f"padding={pad}, calculated shape of the array of sliding blocks as {sizes}, but its "
+            "components must be at least one."
+        )
     view = windows(input, kernel, step, far, sizes).permute(0, 1, 4, 5, 2, 3)
     columns = view.reshape(input.shape[0], input.shape[1] * math.prod(kernel), math.prod(sizes))
     return columns.squeeze(0) if is_single else columns
@@ -188,6 +214,7 @@ def fold(
     size, kernel, far, pad, step = (
         repeated(each, 2) for each in (output_size, kernel_size, dilation, padding, stride)
     )
+    _check_windows(kernel_size=kernel, dilation=far, padding=pad, stride=step)
     is_single = input.dim() == 2
     if input.dim() not in (2, 3):
         raise RuntimeError(

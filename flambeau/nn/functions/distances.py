@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import promotion
+from flambeau.base.errors import helped
 from flambeau.base.shapes import broadcast_shapes
 from flambeau.gradients.autocast import in_float32
 from flambeau.gradients.modes import no_grad
@@ -156,6 +157,21 @@ def multilabel_soft_margin_loss(
     return reduced(losses, reduction)
 
 
+def _check_classes(target: Any, first: int, count: int, sentence: str) -> None:
+    """Refuse classes that the input has not."""
+    if not target.numel() or target.is_meta:
+        return
+    low, high = target.amin().item(), target.amax().item()
+    if low < first or high >= count:
+        raise RuntimeError(
+            helped(
+                sentence,
+                given=f"class {low if low < first else high}",
+                expected=f"{first} to {count - 1}",
+            )
+        )
+
+
 @shows("MultiMarginLossBackward0")
 @in_float32
 def multi_margin_loss(
@@ -169,7 +185,12 @@ def multi_margin_loss(
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     rows = input.reshape(-1, input.shape[-1] if input.dim() else 1)
+    if weight is not None and weight.numel() != rows.shape[1]:
+        raise RuntimeError(
+            f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}"
+        )
     index = target.reshape(-1, 1)
+    _check_classes(index, 0, rows.shape[1], "target out of range")
     losses = (margin - rows.gather(1, index) + rows).clamp_min(0)
     if p == 2:
         losses = losses * losses
@@ -255,6 +276,7 @@ def multilabel_margin_loss(
         )
     width = input.shape[-1] if input.dim() else 1
     rows, labels = (each.reshape(-1, width) for each in (input, target))
+    _check_classes(labels, -1, width, "argument #2 'target' is out of range")
     counts = (labels >= 0).to(input.dtype).cumprod(1)  # 1 before the first -1
     index = labels.clamp_min(0)
     taken = t.zeros_like(rows, requires_grad=False).scatter_add(1, index, counts).clamp_max(1)

@@ -40,7 +40,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     if mode == "constant":
         return t.constant_pad_nd(input, tuple(sides), 0.0 if value is None else value)
     if value is not None and value != 0:
-        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     _check_dims(input, sides)

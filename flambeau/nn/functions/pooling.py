@@ -255,6 +255,18 @@ def _unpooled_sizes(given: Any, usual: tuple[int, ...], stride: Any) -> tuple[in
     return tuple(sizes)
 
 
+def _check_inside(places: Any, sizes: tuple[int, ...]) -> None:
+    """Refuse places outside the result, which are looked for only where the scatter would."""
+    if not places.numel() or places.is_meta:
+        return
+    for found in (places.amax().item(), places.amin().item()):
+        if not 0 <= found < math.prod(sizes):
+            shown = "x".join(map(str, sizes if len(sizes) > 1 else (*sizes, 1)))
+            raise RuntimeError(
+                f"Found an invalid max index: {found} (output volumes are of size {shown})"
+            )
+
+
 def _unpool(name: str, count: int) -> Any:
     def pool(
         input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
@@ -274,7 +286,9 @@ def _unpool(name: str, count: int) -> Any:
             sizes = _unpooled_sizes(output_size, sizes, stride)
         lead = input.shape[: input.dim() - count]
         zeros = input.new_zeros((*lead, math.prod(sizes)))
-        made = zeros.scatter(-1, indices.flatten(-count), input.flatten(-count))
+        places = indices.flatten(-count)
+        _check_inside(places, sizes)
+        made = zeros.scatter(-1, places, input.flatten(-count))
         return made.reshape(*lead, *sizes)
 
     pool.__name__ = pool.__qualname__ = name
@@ -287,10 +301,13 @@ max_unpool2d = _unpool("max_unpool2d", 2)
 max_unpool3d = _unpool("max_unpool3d", 3)
 
 
-def _lp(count: int, average: Any) -> Any:
+def _lp(count: int, average: Any, largest: Any) -> Any:
     def pool(
         input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Any:
+        if norm_type in (math.inf, -math.inf):
+            sign = 1 if norm_type > 0 else -1
+            return sign * largest(sign * input.abs(), kernel_size, stride, 0, 1, ceil_mode)
         kernel = repeated(kernel_size, count)
         mean = average(input.pow(norm_type), kernel, stride, 0, ceil_mode)
         total = mean.sign() * t.relu(mean.abs()) * math.prod(kernel)
@@ -301,5 +318,6 @@ def _lp(count: int, average: Any) -> Any:
     return pool
 
 
-lp_pool1d = _lp(1, avg_pool1d)
-lp_pool2d = _lp(2, t.avg_pool2d)
+lp_pool1d = _lp(1, avg_pool1d, max_pool1d)
+lp_pool2d = _lp(2, t.avg_pool2d, max_pool2d)
+lp_pool3d = _lp(3, t.avg_pool3d, max_pool3d)

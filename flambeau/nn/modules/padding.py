@@ -31,6 +31,14 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
+class _CircularPad(_Pad):
+    def forward(self, input: Any) -> Any:
+        least = self.n_spatial + 1
+        if input.dim() not in (least, least + 1):
+            raise ValueError(f"expected {least}D or {least + 1}D input (got {input.dim()}D input)")
+        return super().forward(input)
+
+
 class _ConstantPad(_Pad):
     __constants__ = ["padding", "value"]
 
@@ -76,6 +84,6 @@ ReflectionPad3d = _layer("ReflectionPad3d", _Pad, 3, "reflect", "Reflections")
 ReplicationPad1d = _layer("ReplicationPad1d", _Pad, 1, "replicate", "Edges repeated")
 ReplicationPad2d = _layer("ReplicationPad2d", _Pad, 2, "replicate", "Edges repeated")
 ReplicationPad3d = _layer("ReplicationPad3d", _Pad, 3, "replicate", "Edges repeated")
-CircularPad1d = _layer("CircularPad1d", _Pad, 1, "circular", "The other end")
-CircularPad2d = _layer("CircularPad2d", _Pad, 2, "circular", "The other end")
-CircularPad3d = _layer("CircularPad3d", _Pad, 3, "circular", "The other end")
+CircularPad1d = _layer("CircularPad1d", _CircularPad, 1, "circular", "The other end")
+CircularPad2d = _layer("CircularPad2d", _CircularPad, 2, "circular", "The other end")
+CircularPad3d = _layer("CircularPad3d", _CircularPad, 3, "circular", "The other end")

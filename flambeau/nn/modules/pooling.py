@@ -255,3 +255,55 @@ class LPPool2d(_LPPool):
     """Norms of windows of (N, C, H, W)."""
 
     n_spatial = 2
+
+
+class LPPool3d(_LPPool):
+    """Norms of windows of (N, C, D, H, W)."""
+
+    n_spatial = 3
+
+
+class _FractionalMaxPool(_Pool):
+    __constants__ = ["kernel_size", "output_ratio", "output_size", "return_indices"]
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        count = self.n_spatial
+        self.kernel_size = repeated(kernel_size, count)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else repeated(output_size, count)
+        self.output_ratio = None if output_ratio is None else repeated(output_ratio, count)
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"{type(self).__name__} requires specifying either an output size, or a pooling "
+                "ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < each < 1 for each in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Any) -> Any:
+        return self._named("fractional_max_pool")(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+            self._random_samples,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest of windows of (N, C, H, W) at places that are drawn."""
+
+    n_spatial = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest of windows of (N, C, D, H, W) at places that are drawn."""
+
+    n_spatial = 3

@@ -1,8 +1,9 @@
-"""Images: resized, and their channels rearranged.
+"""Images in other sizes: interpolate and its older names.
 
-Keeps     resizing is a gather along each dim, with weights where it interpolates.
+Keeps     resizing is a gather along each dim, with weights where it interpolates. Images of bytes
+          are weighted in whole numbers of 16 bits and rounded after each dim, the last one first.
 Touches   tensor.functions.
-Not here  the layers (modules/upsampling.py, pixelshuffle.py)."""
+Not here  the layers (modules/upsampling.py), channels rearranged (shuffling.py)."""
 
 from __future__ import annotations
 
@@ -10,48 +11,12 @@ import math
 import warnings
 from typing import Any
 
+from flambeau.base import dtypes
 from flambeau.gradients.recording.drawn import shows
+from flambeau.ops.define import not_implemented
 from flambeau.tensor import functions as t
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
-
-
-@shows("PixelShuffleBackward0")
-def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
-    """(..., C r^2, H, W) as (..., C, H r, W r)."""
-    factor = upscale_factor
-    *lead, channels, height, width = input.shape
-    if channels % factor**2:
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
-            f"of upscale_factor, but input.size(-3)={channels} is not divisible by {factor**2}"
-        )
-    out = channels // factor**2
-    n = len(lead)
-    parts = input.reshape(*lead, out, factor, factor, height, width)
-    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return parts.permute(order).reshape(*lead, out, height * factor, width * factor)
-
-
-@shows("PixelUnshuffleBackward0")
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
-    """(..., C, H r, W r) as (..., C r^2, H, W)."""
-    factor = downscale_factor
-    *lead, channels, height, width = input.shape
-    n = len(lead)
-    parts = input.reshape(*lead, channels, height // factor, factor, width // factor, factor)
-    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return parts.permute(order).reshape(
-        *lead, channels * factor**2, height // factor, width // factor
-    )
-
-
-@shows("ChannelShuffleBackward0")
-def channel_shuffle(input: Any, groups: int) -> Any:
-    """Channels of all groups in turn."""
-    batch, channels = input.shape[:2]
-    parts = input.reshape(batch, groups, channels // groups, *input.shape[2:])
-    return parts.transpose(1, 2).reshape(input.shape)
 
 
 def _sizes(
@@ -124,6 +89,22 @@ def _check_sizes(input: Any, sizes: tuple[int, ...]) -> None:
         )
 
 
+def _check_dtype(input: Any, mode: str, antialias: bool) -> None:
+    """Refuse dtypes that torch has no kernel for where their values would be meaningless."""
+    if input.is_floating_point() or input.is_complex() or mode in ("nearest", "nearest-exact"):
+        return
+    if input.dtype is dtypes.uint8 and mode in ("bilinear", "bicubic"):
+        return
+    name = f"upsample_{mode}{input.dim() - 2}d"
+    if antialias:
+        name = "compute_index_ranges_weights"
+    elif mode == "bicubic":
+        name = "compute_indices_weights_cubic"
+    elif mode == "bilinear":
+        name += "_channels_last"
+    raise not_implemented(name, input.dtype)
+
+
 def _interpolation(input: Any, *arguments: Any, mode: str = "nearest", **named: Any) -> str | None:
     """torch's node of a kind of interpolation; None where it has no node of its own."""
     kind = arguments[2] if len(arguments) > 2 else mode
@@ -166,6 +147,9 @@ def interpolate(
 
         return getattr(pooling, f"adaptive_avg_pool{count}d")(input, sizes)
     _check_sizes(input, sizes)
+    _check_dtype(input, mode, antialias)
+    if input.dtype is dtypes.uint8 and mode in ("bilinear", "bicubic"):
+        return _resized_bytes(input, sizes, scales, mode, bool(align_corners), antialias)
     for number in range(count):
         if antialias:
             input = _smoothed(
@@ -210,11 +194,8 @@ def _resized(input: Any, dim: int, new: int, scale: Any, mode: str, align: bool)
     return first * (1 - share) + second * share
 
 
-def _cubic(input: Any, dim: int, positions: list[float]) -> Any:
-    """Four neighbours with weights of Keys' cubic, a = -0.75."""
-    from flambeau.nn import names as torch
-
-    old = input.shape[dim]
+def _keys(rest: float) -> list[float]:
+    """Weights of the four neighbours of a place `rest` after the second: Keys' cubic, a = -0.75."""
     a = -0.75
 
     def near(x: float) -> float:
@@ -223,15 +204,22 @@ def _cubic(input: Any, dim: int, positions: list[float]) -> Any:
     def far(x: float) -> float:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
+    return [far(rest + 1), near(rest), near(1 - rest), far(2 - rest)]
+
+
+def _cubic(input: Any, dim: int, positions: list[float]) -> Any:
+    """Four neighbours, weighted."""
+    from flambeau.nn import names as torch
+
+    old = input.shape[dim]
     shape = (-1,) + (1,) * (input.dim() - 1 - dim)
     bases = [math.floor(p) for p in positions]
-    rests = [p - b for p, b in zip(positions, bases, strict=True)]
+    weights = [_keys(p - b) for p, b in zip(positions, bases, strict=True)]
     result: Any = None
-    for offset in (-1, 0, 1, 2):
+    for number, offset in enumerate((-1, 0, 1, 2)):
         places = [min(max(b + offset, 0), old - 1) for b in bases]
-        distances = [abs(r - offset) for r in rests]
-        weights = [far(d) if d > 1 else near(d) for d in distances]
-        column = torch.tensor(weights, dtype=input.dtype).reshape(shape)
+        own = [each[number] for each in weights]
+        column = torch.tensor(own, dtype=input.dtype).reshape(shape)
         part = t.index_select(input, dim, torch.tensor(places)) * column
         result = part if result is None else result + part
     return result
@@ -248,11 +236,8 @@ def _filter(mode: str, x: float) -> float:
     return (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
 
 
-def _smoothed(input: Any, dim: int, new: int, scale: Any, mode: str, align: bool) -> Any:
-    """Resized by a product with weights; their filter is as wide as a step, if that is over 1."""
-    from flambeau.nn import names as torch
-
-    old = input.shape[dim]
+def _filtered(old: int, new: int, scale: Any, mode: str, align: bool) -> list[list[float]]:
+    """A row of weights for each new place; the filter is as wide as a step, if that is over 1."""
     if align:
         step = (old - 1) / (new - 1) if new > 1 else 0.0
     else:
@@ -269,8 +254,67 @@ def _smoothed(input: Any, dim: int, new: int, scale: Any, mode: str, align: bool
         row = [0.0] * old
         row[first:end] = [each / total for each in weights]
         rows.append(row)
+    return rows
+
+
+def _neighbouring(old: int, new: int, scale: Any, mode: str, align: bool) -> list[list[float]]:
+    """A row of weights for each new place: those of its two or four neighbours."""
+    rows = []
+    for position in _positions(old, new, scale, align):
+        row = [0.0] * old
+        if mode == "bilinear":
+            position = max(position, 0.0)
+            low = min(int(position), old - 1)
+            row[low] += 1 - (position - low)
+            row[min(low + 1, old - 1)] += position - low
+        else:
+            base = math.floor(position)
+            for offset, weight in zip((-1, 0, 1, 2), _keys(position - base), strict=True):
+                row[min(max(base + offset, 0), old - 1)] += weight
+        rows.append(row)
+    return rows
+
+
+def _smoothed(input: Any, dim: int, new: int, scale: Any, mode: str, align: bool) -> Any:
+    """Resized by a product with weights that keep aliases out."""
+    from flambeau.nn import names as torch
+
+    rows = _filtered(input.shape[dim], new, scale, mode, align)
     table = torch.tensor(rows, dtype=input.dtype)
     return t.matmul(input.movedim(dim, -1), table.t()).movedim(-1, dim)
+
+
+def _resized_bytes(
+    input: Any, sizes: tuple[int, ...], scales: tuple[Any, ...], mode: str, align: bool,
+    antialias: bool,
+) -> Any:  # fmt: skip
+    """An image of bytes, resized in whole numbers."""
+    from flambeau.nn import names as torch
+
+    for dim in reversed(range(2, input.dim())):
+        old, new, scale = input.shape[dim], sizes[dim - 2], scales[dim - 2]
+        if old == new and not scale:
+            continue
+        rows = (_filtered if antialias else _neighbouring)(old, new, scale, mode, align)
+        largest = max(max(row) for row in rows)
+        bits = 0
+        while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
+            bits += 1
+        whole = [
+            [float(int(each * (1 << bits) + (0.5 if each >= 0 else -0.5))) for each in row]
+            for row in rows
+        ]
+        table = torch.tensor(whole, dtype=dtypes.float64)
+        sums = t.matmul(input.movedim(dim, -1).double(), table.t()) + (1 << bits >> 1)
+        input = (sums / (1 << bits)).floor().clamp(0, 255).to(dtypes.uint8).movedim(-1, dim)
+    return input.contiguous()
+
+
+def _warn_of_old_name(name: str) -> None:
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=3,
+    )
 
 
 def upsample(
@@ -278,18 +322,17 @@ def upsample(
     align_corners: Any = None,
 ) -> Any:  # fmt: skip
     """The old name of interpolate."""
-    warnings.warn(
-        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=2,
-    )
+    _warn_of_old_name("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """interpolate by the nearest place."""
+    _warn_of_old_name("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """interpolate along both dims, corners aligned."""
+    _warn_of_old_name("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from flambeau.base.errors import helped
 from flambeau.gradients.recording.drawn import shows
+from flambeau.ops.define import type_name
 from flambeau.tensor import functions as t
 
 _MODES: Final = ("bilinear", "nearest", "bicubic")
@@ -58,6 +59,13 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     if min(size) <= 0:
         raise ValueError("Expected non-zero, positive output size. Got " + str(tuple(size)))
     spatial = tuple(size[2:])
+    if align_corners and min(spatial) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+            "align_corners=True. This is not an intended use case of affine_grid. See the "
+            "documentation of affine_grid for details.",
+            stacklevel=2,
+        )
     columns = []
     for dim in reversed(range(n)):  # x first, as grids have it
         shape = [1] * n
@@ -84,10 +92,11 @@ def grid_sample(
     align_corners: bool | None = None,
 ) -> Any:  # fmt: skip
     """The image at places of a grid, whose last dim holds x, y (and z), each from -1 to 1."""
-    _check(input, grid, mode, padding_mode)
+    _check_words(mode, padding_mode)
     if align_corners is None:
         _warn_of_default("grid_sample and affine_grid")
         align_corners = False
+    _check(input, grid, mode)
     sizes = list(reversed(input.shape[2:]))  # of x, y, z
     places = []
     for number, size in enumerate(sizes):
@@ -107,7 +116,7 @@ def grid_sample(
     return _linear(image, places)
 
 
-def _check(input: Any, grid: Any, mode: str, padding_mode: str) -> None:
+def _check_words(mode: str, padding_mode: str) -> None:
     if mode not in _MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
@@ -118,6 +127,9 @@ def _check(input: Any, grid: Any, mode: str, padding_mode: str) -> None:
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
+
+
+def _check(input: Any, grid: Any, mode: str) -> None:
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(
             "grid_sampler(): expected grid and input to have same batch size, but got input with "
@@ -132,6 +144,19 @@ def _check(input: Any, grid: Any, mode: str, padding_mode: str) -> None:
         raise RuntimeError(
             "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but "
             f"got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    for dim, size in enumerate(input.shape[2:], 2):
+        if not size:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
+                f"has sizes {list(input.shape)} with dimension {dim} being empty"
+            )
+    if input.dtype is not grid.dtype:
+        raise RuntimeError(
+            helped(
+                f"expected scalar type {type_name(input.dtype)} but found {type_name(grid.dtype)}",
+                fix="grid.to(input.dtype)",
+            )
         )
     if mode == "bicubic" and input.dim() == 5:
         raise RuntimeError(
