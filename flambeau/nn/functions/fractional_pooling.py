@@ -120,9 +120,9 @@ def _pooled(name: str, count: int) -> Any:
         flat = images.reshape(planes, 1, -1).expand(-1, places.shape[1], -1)
         values, which = flat.gather(2, places).max(2)
         indices = places.gather(2, which.unsqueeze(2))
-        shape = (*input.shape[:-count], *sizes)
-        values = values.reshape(shape)
-        return (values, indices.reshape(shape)) if return_indices else values
+        made = (*input.shape[:-count], *sizes)
+        values = values.reshape(made)
+        return (values, indices.reshape(made)) if return_indices else values
 
     pool.__name__ = pool.__qualname__ = name
     pool.__doc__ = f"The largest of windows over the last {count} dims, at places that are drawn."
