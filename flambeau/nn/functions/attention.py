@@ -173,8 +173,7 @@ def multi_head_attention_forward(
     attn_mask = _checked_mask(
         _additive(attn_mask, "attn_mask", query.dtype), length, key.shape[0], batch * num_heads
     )
-    # Without weights the hint stands for the mask, keys added below included.
-    hidden = is_causal and key_padding_mask is None and not need_weights
+    hidden = is_causal and key_padding_mask is None and not need_weights  # by the hint alone
     key_padding_mask = _additive(key_padding_mask, "key_padding_mask", query.dtype)
     if use_separate_proj_weight:
         separate = (q_proj_weight, k_proj_weight, v_proj_weight)
@@ -196,8 +195,8 @@ def multi_head_attention_forward(
         k, v = t.cat([k, zeros], 1), t.cat([v, zeros], 1)
         masks = [_widened(each) for each in masks]
     mask = _joined_mask(masks[0], masks[1], batch, num_heads, k.shape[1])
-    drop = dropout_p if training else 0.0
-    mixed, shares = _attended(q, k, v, None if hidden else mask, drop, batch, need_weights, hidden)
+    mask, drop = None if hidden else mask, dropout_p if training else 0.0
+    mixed, shares = _attended(q, k, v, mask, drop, batch, need_weights, hidden)
     joined = mixed.transpose(0, 1).reshape(length * batch, width)
     output = t.linear(joined, out_proj_weight, out_proj_bias).reshape(
         length, batch, out_proj_weight.shape[0]
