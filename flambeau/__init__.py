@@ -68,7 +68,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "flambeau.tensor.public.forms": (
         "argwhere", "chunk", "einsum", "masked_select", "max", "meshgrid", "min", "nonzero",
-        "index_put", "index_put_", "reshape", "split", "std", "var", "where",
+        "index_put", "index_put_", "reshape", "split", "std", "tensor_split", "var", "where",
     ),
     "flambeau.tensor.public.composed": (
         "argsort", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "cartesian_prod",
@@ -104,7 +104,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "as_strided", "from_dlpack",
     ),
     "flambeau.tensor.public.complex_members": (
-        "adjoint", "conj", "isreal", "positive", "real", "resolve_conj", "resolve_neg", "vdot",
+        "adjoint", "conj", "conj_physical", "isreal", "positive", "real", "resolve_conj",
+        "resolve_neg", "vdot",
     ),
     "flambeau.tensor.public.printing": ("get_printoptions", "printoptions", "set_printoptions"),
     "flambeau.fft.short_time": ("istft", "stft"),

@@ -304,7 +304,9 @@ def old_lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
 def old_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     """torch.lu: factors in one, pivots, and infos where asked."""
     factor, pivots, info = lu_factor_ex(A, pivot=pivot)
-    return (factor, pivots, info) if get_infos else (factor, pivots)
+    if get_infos:
+        return result_tuple("_lu_with_info", ("LU", "pivots", "info"), (factor, pivots, info))
+    return factor, pivots
 
 
 @named

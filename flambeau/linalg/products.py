@@ -195,11 +195,16 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
 
 @shows("LinalgMatrixExpBackward0")
 def matrix_exp(A: Any) -> Any:
-    """e to the power of square matrices: Taylor's series of a halved matrix, squared back."""
+    """e to the power of square matrices: Taylor's series of a halved matrix, squared back.
+
+    Computed in float64 or complex128, since squaring doubles the error each time.
+    """
     checks.square("linalg.matrix_exp", A)
-    checks.floating("linalg.matrix_exp", A)
+    if not A.dtype.category > 1:
+        checks.floating("linalg.matrix_exp", A)
     if not A.numel():
         return A.clone()
+    given, A = A.dtype, A.to(dtypes.complex128 if A.is_complex() else dtypes.float64)
     largest = float(A.detach().abs().sum(-1).max())
     halvings = 0
     while largest > 0.5 and largest == largest and halvings < 64:
@@ -211,4 +216,4 @@ def matrix_exp(A: Any) -> Any:
         made = eye + small.matmul(made) / number
     for _ in range(halvings):
         made = made.matmul(made)
-    return made
+    return made.to(given)

@@ -14,6 +14,7 @@ from flambeau.linalg import checks
 from flambeau.linalg.factors import named
 from flambeau.linalg.lapack import copied, each, with_workspace
 from flambeau.linalg.products import regardless_of
+from flambeau.ops.define import not_implemented, type_name
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.public.ranges import arange
@@ -101,21 +102,49 @@ def orgqr(input: Any, tau: Any, *, out: Any = None) -> Any:
     return householder_product(input, tau, out=out)
 
 
-def ormqr(
-    input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None
-) -> Any:
-    """other times (from the left or right) the whole product of reflections, or its adjoint."""
-    made = other
-    size = other.shape[-2 if left else -1]
+def _check_ormqr(input: Any, tau: Any, other: Any, side: int) -> None:
+    for name, given in (("input", input), ("other", other)):
+        if given.dim() < 2:
+            raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
+    n_reflections = tau.shape[-1] if tau.dim() else 1
+    if n_reflections != min(other.shape[side], input.shape[-1]):
+        raise RuntimeError(
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
+        )
+    if input.shape[-2] != other.shape[side]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    if input.dim() - tau.dim() != 1:
+        raise RuntimeError(
+            "torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim "
+            f"equal to {tau.dim()} and input.ndim is equal to {input.dim()}"
+        )
     if other.dim() != input.dim():
         raise RuntimeError(
             "torch.ormqr: Expected other to have the same number of dimensions as input, but got "
             f"other.ndim equal to {other.dim()} and input.ndim is equal to {input.dim()}"
         )
-    if input.shape[-2] != size:
-        raise RuntimeError(
-            f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]"
-        )
+    for name, batch in (("tau", tau.shape[:-1]), ("other", other.shape[:-2])):
+        if tuple(batch) != tuple(input.shape[:-2]):
+            raise RuntimeError(
+                f"torch.ormqr: Expected batch dimensions of {name} to be equal to "
+                f"input.shape[:-2], but got {list(batch)}"
+            )
+    for name, given in (("tau", tau), ("other", other)):
+        if given.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.ormqr: Expected input and {name} to have the same dtype, but input has "
+                f"dtype{type_name(input._layout)} and {name} has dtype {type_name(given._layout)}"
+            )
+    if input.dtype.category < 2:
+        raise not_implemented("ormqr_cpu", input.dtype)
+
+
+def ormqr(
+    input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None
+) -> Any:
+    """other times (from the left or right) the whole product of reflections, or its adjoint."""
+    _check_ormqr(input, tau, other, -2 if left else -1)
+    made = other
     order = list(range(tau.shape[-1]))
     for number in order if left == transpose else reversed(order):
         direction = _reflector(input, number)[..., None]

@@ -16,8 +16,8 @@ FILES: dict[str, tuple[str, ...]] = {
     "activations": (
         "celu", "celu_", "elu", "elu_", "gumbel_softmax", "hardsigmoid", "hardswish", "hardtanh",
         "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "mish", "prelu", "relu", "relu6",
-        "relu_", "rrelu", "rrelu_", "selu", "selu_", "silu", "softmax", "softmin", "threshold",
-        "threshold_",
+        "relu_", "rrelu", "rrelu_", "selu", "selu_", "silu", "softmax", "softmin",
+        "softshrink", "threshold", "threshold_",
     ),
     "losses": (
         "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "ctc_loss",

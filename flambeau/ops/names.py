@@ -126,7 +126,6 @@ ALIASES: Final = _table({
     "hardsigmoid": "nn.functional.hardsigmoid",
     "hardswish": "nn.functional.hardswish",
     "hardshrink": "nn.functional.hardshrink",
-    "softshrink": "nn.functional.softshrink",
     "tanhshrink": "nn.functional.tanhshrink",
     "softsign": "nn.functional.softsign",
     "sub": "subtract",

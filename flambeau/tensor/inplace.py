@@ -91,6 +91,11 @@ def _inplace_signature(binding: Binding, call: Call, target: Layout) -> Signatur
     outcome = _inferred(binding, call, (target,))
     (result,) = outcome.outputs
     if result.shape != target.shape:
+        if binding.name in ("addmm", "addmv", "baddbmm"):
+            raise RuntimeError(
+                f"Bad in-place call: input tensor size {list(target.shape)} and output tensor size "
+                f"{list(result.shape)} should match"
+            )
         raise RuntimeError(
             helped(
                 f"output with shape {list(target.shape)} doesn't match the broadcast shape "
@@ -186,7 +191,8 @@ def check_writable(target: Layout) -> None:
 # These write elsewhere than they read: not even the very same memory will do.
 _APART: Final = frozenset(
     ("cat", "gather", "hstack", "index_add", "index_copy", "index_put", "index_reduce",
-     "index_select", "put", "scatter", "scatter_add", "scatter_reduce", "stack", "take", "vstack")
+     "index_select", "kthvalue", "put", "scatter", "scatter_add", "scatter_reduce",
+     "stack", "take", "vstack")
 )  # fmt: skip
 # The value of these is one number, read before anything is written.
 _OF_NUMBERS: Final = frozenset(("fill", "index_fill", "masked_fill"))

@@ -33,7 +33,8 @@ LATE: Final[dict[str, dict[str, str]]] = {
     "tensor.public.forms": {
         "max": "max", "min": "min", "where": "where_method", "nonzero": "nonzero",
         "argwhere": "argwhere", "masked_select": "masked_select", "std": "std", "var": "var",
-        "index_put": "index_put", "index_put_": "index_put_",
+        "index_put": "index_put", "index_put_": "index_put_", "tensor_split": "tensor_split",
+        "float_power_": "float_power_",
     },
     "tensor.public.composed": {
         name: name
@@ -74,7 +75,8 @@ LATE: Final[dict[str, dict[str, str]]] = {
         name: name for name in ("gcd", "gcd_", "lcm", "lcm_")
     },
     "tensor.public.statistics.gamma": {
-        name: name for name in ("mvlgamma", "mvlgamma_", "polygamma", "polygamma_")
+        **{name: name for name in ("mvlgamma", "mvlgamma_", "polygamma_")},
+        "polygamma": "polygamma_of",
     },
     "tensor.public.statistics.order": {
         name: name
@@ -100,7 +102,8 @@ LATE: Final[dict[str, dict[str, str]]] = {
         **{
             name: name
             for name in (
-                "adjoint", "conj", "isreal", "positive", "resolve_conj", "resolve_neg", "vdot"
+                "adjoint", "conj", "conj_physical", "isreal", "positive", "resolve_conj",
+                "resolve_neg", "vdot",
             )
         },
     },

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from flambeau.base import promotion
+from flambeau.base import dtypes, promotion
 from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 
@@ -47,6 +47,22 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Any:
 def hardswish(input: Any, inplace: bool = False) -> Any:
     """x * hardsigmoid(x)."""
     return t.hardswish_(input) if inplace else t.hardswish(input)
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Any:
+    """x moved by lambd towards 0, 0 between -lambd and lambd.
+
+    >>> import flambeau as torch
+    >>> softshrink(torch.tensor([-1.0, 0.2, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
+    largest = dtypes.FLOAT_FACTS[input.dtype][1] if input.is_floating_point() else None
+    if largest is not None and not 0 <= lambd <= largest:
+        raise RuntimeError(
+            f"lambda must be in range [0, {largest:g}] for input dtype "
+            f"{promotion.SCALAR_TYPE_NAMES[input.dtype.name]}, but found {lambd:g}"
+        )
+    return t.softshrink(input, lambd)
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.base import promotion
+from flambeau.base import dtypes, promotion
 from flambeau.base.errors import helped
 from flambeau.base.shapes import broadcast_shapes
 from flambeau.gradients.autocast import in_float32
 from flambeau.gradients.modes import no_grad
 from flambeau.gradients.recording.drawn import shows
-from flambeau.nn.functions.losses import chosen_reduction, reduced
+from flambeau.nn.functions.losses import checked_reduction, chosen_reduction, reduced
+from flambeau.ops.define import not_implemented, type_name
 from flambeau.tensor import functions as t
 
 
@@ -157,19 +158,35 @@ def multilabel_soft_margin_loss(
     return reduced(losses, reduction)
 
 
-def _check_classes(target: Any, first: int, count: int, sentence: str) -> None:
-    """Refuse classes that the input has not."""
-    if not target.numel() or target.is_meta:
-        return
-    low, high = target.amin().item(), target.amax().item()
-    if low < first or high >= count:
+def _rows(input: Any, kernel: str) -> Any:
+    """Scores of classes, a row a sample."""
+    if input.dim() > 2 or (input.dim() and not input.shape[-1]):
         raise RuntimeError(
-            helped(
-                sentence,
-                given=f"class {low if low < first else high}",
-                expected=f"{first} to {count - 1}",
-            )
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.shape)}"
         )
+    if not input.is_floating_point():
+        raise not_implemented(kernel, input.dtype)
+    width = input.shape[-1] if input.dim() else 1
+    return input.reshape(input.numel() // width if input.dim() < 2 else input.shape[0], width)
+
+
+def _check_classes(target: Any, first: int, count: int, sentence: str) -> None:
+    """Refuse classes that the input has not, and other numbers than int64."""
+    is_long = target.dtype is dtypes.int64
+    # torch looks at the numbers of several labels before their dtype.
+    if (is_long or first) and target.numel() and not target.is_meta:
+        low, high = target.amin().item(), target.amax().item()
+        if low < first or high >= count:
+            raise RuntimeError(
+                helped(
+                    sentence,
+                    given=f"class {low if low < first else high}",
+                    expected=f"{first} to {count - 1}",
+                )
+            )
+    if not is_long:
+        raise RuntimeError(f"expected scalar type Long but found {type_name(target._layout)}")
 
 
 @shows("MultiMarginLossBackward0")
@@ -179,12 +196,18 @@ def multi_margin_loss(
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """Mean over the other classes of max(0, margin - x[target] + x[class])^p."""
-    reduction = chosen_reduction(size_average, reduce, reduction)
+    reduction = checked_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    rows = input.reshape(-1, input.shape[-1] if input.dim() else 1)
+    rows = _rows(input, "multi_margin_loss_cpu_kernel")
+    if target.dim() > 1 or target.numel() != rows.shape[0]:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{rows.shape[0]}], but got "
+            f"{list(target.shape)}. Input has shape {list(input.shape)}."
+        )
     if weight is not None and weight.numel() != rows.shape[1]:
         raise RuntimeError(
             f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}"
@@ -269,14 +292,14 @@ def multilabel_margin_loss(
 ) -> Any:  # fmt: skip
     """Mean over classes of max(0, 1 - (x[target] - x[other])), for every target of a row (those
     before its first -1) and every class that is none."""
-    reduction = chosen_reduction(size_average, reduce, reduction)
+    reduction = checked_reduction(size_average, reduce, reduction)
+    rows = _rows(input, "multilabel_margin_loss_forward_out_frame")
     if target.shape != input.shape:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
-    width = input.shape[-1] if input.dim() else 1
-    rows, labels = (each.reshape(-1, width) for each in (input, target))
-    _check_classes(labels, -1, width, "argument #2 'target' is out of range")
+    _check_classes(target, -1, rows.shape[1], "argument #2 'target' is out of range")
+    labels = target.reshape(rows.shape)
     counts = (labels >= 0).to(input.dtype).cumprod(1)  # 1 before the first -1
     index = labels.clamp_min(0)
     taken = t.zeros_like(rows, requires_grad=False).scatter_add(1, index, counts).clamp_max(1)

@@ -37,6 +37,14 @@ def chosen_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     return reduction
 
 
+def checked_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+    """chosen_reduction, whose name is refused before anything else is looked at."""
+    chosen = chosen_reduction(size_average, reduce, reduction)
+    if chosen not in ("none", "mean", "sum"):
+        raise ValueError(f"{chosen} is not a valid value for reduction")
+    return chosen
+
+
 def reduced(losses: Any, reduction: str) -> Any:
     """Losses reduced."""
     if reduction == "mean":

@@ -178,5 +178,8 @@ def local_response_norm(
         return input
     sides = (0, 0) * (input.dim() - 2) + (size // 2, (size - 1) // 2)
     squares = t.constant_pad_nd(input * input, sides, 0.0)
-    mean = squares.unfold(1, size, 1).mean(-1)
+    windows = squares.unfold(1, size, 1)
+    if not input.dtype.category > 1:  # torch's means of integers are cut
+        return input / ((windows.sum(-1) // size) * alpha + k) ** beta
+    mean = windows.mean(-1)
     return input / (mean * alpha + k) ** beta

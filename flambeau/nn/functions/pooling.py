@@ -148,6 +148,8 @@ def _wanted(name: str, input: Any, output_size: Any, count: int) -> tuple[int, .
     called = f"{name}()" if "max" in name else name
     if count == 1:
         _check_adaptive_line(name, input, given)
+    elif not isinstance(output_size, int) and input.dim() <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     elif len(given) != count:
         raise RuntimeError(wrong_count(called, count))
     elif len(spatial) < count:

@@ -265,7 +265,7 @@ class HardShrinkBackward(Slope):
         return [s(s.real(3, 4), s.real(3, 4), 0.2)]
 
 
-@operator("softshrink", function=False, inplace=False, aliases=("nn.functional.softshrink",))
+@operator("softshrink", function=False, inplace=False)
 class SoftShrink(Elementwise):
     """x moved by lambd towards 0, 0 between -lambd and lambd."""
 

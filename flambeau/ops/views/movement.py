@@ -70,10 +70,10 @@ class Flatten(ViewShape):
 
 @operator("ravel")
 class Ravel(Flatten):
-    """All dims as one."""
+    """All dims as one, without gaps: what is not row-major is copied."""
 
     def view(self, input: Layout) -> Seen | None:
-        return super().view(input)
+        return super().view(input) if input.is_contiguous else None
 
     def samples(self, s: Any) -> list[Any]:
         return [s(s.real(2, 3, 4))]

@@ -58,7 +58,7 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
          "log2", "neg", "reciprocal", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
          "tan", "tanh", "trunc"), _ONE),
     **dict.fromkeys(("add", "sub"), _SCALED_PAIR),
-    **dict.fromkeys(("mul", "matmul", "maximum", "minimum"), _PAIR),
+    **dict.fromkeys(("gcd", "lcm", "mul", "matmul", "maximum", "minimum"), _PAIR),
     "div": (*_PAIR, "Tensor input, Tensor other, *, str? rounding_mode, Tensor out=None"),
     **dict.fromkeys(("eq", "ge", "gt", "le", "lt", "ne"), _COMPARED),
     "pow": (
@@ -120,6 +120,10 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
         f"Tensor input, {what}, bool non_blocking=False, bool copy=False, *, "
         "memory_format? memory_format=None"
         for what in ("device? device=None, dtype? dtype=None", "dtype dtype", "Tensor tensor")
+    ),
+    "tensor_split": (
+        "Tensor input, Tensor tensor_indices_or_sections, int dim=0",
+        "Tensor input, int sections, int dim=0", "Tensor input, ints indices, int dim=0",
     ),
     "transpose": ("Tensor input, int dim0, int dim1",),
     "unsqueeze": ("Tensor input, int dim",),

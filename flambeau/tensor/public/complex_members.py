@@ -22,6 +22,15 @@ def conj(input: Tensor) -> Tensor:
     return input
 
 
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """The complex conjugate, in memory of its own: of real numbers, themselves."""
+    if out is not None:
+        return functions.conj_physical(input, out=out)
+    if input._layout.dtype.is_complex:
+        return functions.conj_physical(input)
+    return input
+
+
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor with its numbers in memory as they are seen: a copy where it shows conjugates."""
     return input.clone() if input.is_conj() else input

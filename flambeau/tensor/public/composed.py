@@ -169,8 +169,10 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
             )
         if target == 1 and own[extra + place] != 1:
             dims.append(extra + place)
+    if not wanted:
+        return functions.sum(self)
     if not dims:
-        return functions.clone(self) if self._layout.dtype.category > 1 else self.long()
+        return self
     return functions.sum(self, tuple(dims), True).reshape(wanted)
 
 

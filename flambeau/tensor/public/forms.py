@@ -12,7 +12,7 @@ from typing import Any
 from flambeau.base import dtypes, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.gradients.recording.drawn import shows
-from flambeau.ops.define import REGISTRY
+from flambeau.ops.define import REGISTRY, type_name
 from flambeau.tensor import functions, number_rules
 from flambeau.tensor.arguments import refused, refuses
 from flambeau.tensor.arguments.parameters import in_own_words
@@ -127,6 +127,54 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size along a dim: views."""
     return functions.chunk(input, chunks, dim)
+
+
+@refuses("tensor_split")
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None,
+    indices: Any = None, tensor_indices_or_sections: Any = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Parts cut at indices, or into so many parts, along a dim: views.
+
+    Either may come as a tensor of int64, whose values are read.
+
+    >>> import flambeau as torch
+    >>> [len(part) for part in tensor_split(torch.arange(7), torch.tensor([1, 3]))]
+    [1, 2, 4]
+    """
+    given = [indices_or_sections, sections, indices, tensor_indices_or_sections]
+    chosen = [each for each in given if each is not None]
+    if len(chosen) != 1:
+        raise TypeError("tensor_split(): indices or a number of sections")
+    cuts = chosen[0]
+    if isinstance(cuts, Tensor):
+        cuts = _read_cuts(cuts)
+    elif isinstance(cuts, float):
+        raise TypeError("tensor_split(): indices and numbers of sections are ints")
+    return functions.tensor_split(input, cuts, dim)
+
+
+def _read_cuts(cuts: Tensor) -> Any:
+    start = "tensor_split expected tensor_indices_or_sections to "
+    if cuts._layout.dtype is not dtypes.int64:
+        raise RuntimeError(f"{start}have dtype of long, but got {type_name(cuts._layout)}")
+    if cuts._layout.ndim > 1:
+        raise RuntimeError(
+            f"{start}be a zero-dimensional or one-dimensional tensor, but got a tensor with "
+            f"{cuts._layout.ndim} dims"
+        )
+    return cuts.tolist()
+
+
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """float_power in place, of what is float64 or complex128 already."""
+    found = functions.float_power(functions.clone(self), exponent)
+    if found._layout.dtype is not self._layout.dtype:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {type_name(self._layout)} but the "
+            f"operation's result requires dtype {type_name(found._layout)}"
+        )
+    return self.copy_(found)
 
 
 def _moment(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

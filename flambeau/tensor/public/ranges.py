@@ -174,6 +174,9 @@ def logspace(
     dtype = dtype and asked_for(dtype, "logspace")
     if dtype is None and complex in (start.__class__, end.__class__, base.__class__):
         dtype = promotion.default_dtype().to_complex()
+    chosen = out.dtype if out is not None else dtype
+    if chosen is not None and chosen.category == 1:  # bounds are cut before the steps are made
+        start, end = (number_rules.held_number(each, chosen) for each in (start, end))
     values = (start, end, max(count - 1, 1), number_rules.number(base, "logspace", "base", 4))
     if out is not None:
         return fills.into(out, "logspace", (count,), values)

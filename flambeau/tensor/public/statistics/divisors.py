@@ -11,6 +11,7 @@ from typing import Any
 from flambeau.base import promotion
 from flambeau.ops.define import not_implemented
 from flambeau.tensor import functions as t
+from flambeau.tensor.arguments import refuses
 from flambeau.tensor.inplace import stored
 from flambeau.tensor.public.queries import broadcast_tensors
 from flambeau.tensor.tensor import Tensor
@@ -33,6 +34,7 @@ def _divisor(one: Any, two: Any) -> Any:
     return t.abs(one)
 
 
+@refuses("gcd")
 def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The greatest number that divides both; 0 of two zeros.
 
@@ -43,6 +45,7 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return stored(found, out)
 
 
+@refuses("lcm")
 def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The least number that both divide; 0 where one is 0."""
     one, two = _integers("lcm_cpu", input, other)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import shapes
-from flambeau.base.dtypes import NAN, float32, float64
+from flambeau.base.dtypes import NAN, float32, float64, int64
 from flambeau.gradients.recording.drawn import shows
 from flambeau.ops.define import not_implemented
 from flambeau.tensor import creation
 from flambeau.tensor import functions as t
-from flambeau.tensor.inplace import stored
+from flambeau.tensor.inplace import check_overlap, stored
 from flambeau.tensor.tensor import Tensor, result_tuple
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -32,9 +32,11 @@ def _pair(name: str, input: Tensor, index: Any, dim: int, keepdim: bool, out: An
 
 
 def _written(name: str, out: Any, values: Any, indices: Any) -> Any:
+    if out[1].dtype is not int64:
+        raise RuntimeError("output indices must be of scalar type Long")
     out[0].resize_(values.shape).copy_(values)
     out[1].resize_(indices.shape).copy_(indices)
-    return result_tuple(name, ("values", "indices"), (out[0], out[1]))
+    return result_tuple(f"{name}_out", ("values", "indices"), (out[0], out[1]))
 
 
 def _alone(name: str, input: Tensor, out: Any) -> Any:
@@ -66,6 +68,8 @@ def kthvalue(
     size = input.shape[at] if input.ndim else 1
     if not 1 <= k <= size:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {at}")
+    if out is not None:
+        check_overlap(out[0], (input,), "kthvalue")
     if not input.ndim:
         return _alone("kthvalue", input, out)
     order = t.sort(input.detach(), at, stable=True)[1]

@@ -12,6 +12,7 @@ from flambeau.base import dtypes, shapes
 from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 from flambeau.tensor.inplace import stored
+from flambeau.tensor.number_rules import number
 from flambeau.tensor.public.composed import trapezoid
 from flambeau.tensor.tensor import Tensor
 
@@ -172,35 +173,80 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float = 1.0, dim: int 
 
 
 def gradient(
-    input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: int = 1
+    input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
-    """Slopes of samples along dims: central differences inside, one-sided at the edges."""
+    """Slopes of samples along dims: central differences inside, one-sided at the edges.
+
+    spacing   the distance of neighbours, one for all dims or one each; or places, a vector each
+    Raises    RuntimeError: a dim twice, spacings that are not one for each dim, too few samples
+    """
     dims = [dim] if isinstance(dim, int) else list(range(input.ndim)) if dim is None else list(dim)
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    given = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    given = spacing
+    if not isinstance(spacing, (tuple, list)):
+        distance = 1.0 if spacing is None else number(spacing, "gradient", "spacing", 0)
+        given = [distance] * len(dims)
     if len(given) != len(dims):
-        raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
-            f"equal to the number of dimensions, {len(dims)}, but got {len(given)}"
-        )
+        raise RuntimeError(_uneven_spacing(len(given), input.ndim, None if dim is None else dims))
+    wrapped = [shapes.wrap_dim(each, input.ndim) for each in dims]
+    for each in given:
+        if isinstance(each, Tensor) and each.ndim != 1:
+            raise RuntimeError(
+                "torch.gradient expected each element of spacing to have one dimension, but got "
+                f"an element with {each.ndim} dimensions!"
+            )
+    for place, at in enumerate(wrapped):
+        if at in wrapped[:place]:
+            raise RuntimeError(f"dim {at} appears multiple times in the list of dims")
+        if input.shape[at] < edge_order + 1:
+            raise RuntimeError(
+                "torch.gradient expected each dimension size to be at least edge_order+1"
+            )
     return tuple(
-        _slope(input, shapes.wrap_dim(each, input.ndim), step, edge_order)
-        for each, step in zip(dims, given, strict=True)
+        _slope_between(input, at, step, edge_order)
+        if isinstance(step, Tensor)
+        else _slope(input, at, step, edge_order)
+        for at, step in zip(wrapped, given, strict=True)
     )
 
 
-def _slope(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
-    size = input.shape[dim]
-    if size < edge_order + 1:
-        raise RuntimeError(
-            "torch.gradient expected each dimension size to be at least edge_order+1"
+def _uneven_spacing(count: int, ndim: int, dims: list[int] | None) -> str:
+    if dims is None:
+        return (
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
+            f"equal to 'self.dim() = {ndim}', since dim argument was not given, but got a list of "
+            f"length {count}"
         )
-    if not isinstance(step, Tensor):
-        step = t.arange(size, dtype=dtypes.float64) * float(step)
-    places = step.to(input.dtype if input.is_floating_point() else dtypes.float32)
+    return (
+        "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
+        f"arguments to have the same length, but got a spacing argument of length {count} and a "
+        f"dim argument of length {len(dims)}."
+    )
+
+
+def _slope(input: Tensor, dim: int, distance: Any, edge_order: int) -> Tensor:
+    """Neighbours are `distance` apart."""
+    size = input.shape[dim]
+
+    def part(start: int, count: int = 1) -> Any:
+        return t.narrow(input, dim, start, count)
+
+    if edge_order == 1:
+        first, last = part(1) - part(0), part(size - 1) - part(size - 2)
+    else:
+        first = part(1) * 2 - part(0) * 1.5 - part(2) * 0.5
+        last = part(size - 1) * 1.5 - part(size - 2) * 2 + part(size - 3) * 0.5
+    inner = (part(2, size - 2) - part(0, size - 2)) / distance / 2
+    return t.cat([first / distance, inner, last / distance], dim)
+
+
+def _slope_between(input: Tensor, dim: int, places: Tensor, edge_order: int) -> Tensor:
+    """Samples lie at `places`."""
+    size = input.shape[dim]
+    places = places.to(input.dtype if input.dtype.category > 1 else dtypes.float32)
     shape = [1] * input.ndim
-    shape[dim] = size - 1
+    shape[dim] = -1
     gaps = (places[1:] - places[:-1]).reshape(shape)
 
     def part(tensor: Any, start: int, count: int) -> Any:

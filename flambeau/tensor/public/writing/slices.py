@@ -14,6 +14,7 @@ from flambeau.base.errors import helped
 from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import functions as t
 from flambeau.tensor.public.forms import index_put, index_put_
+from flambeau.tensor.public.members import as_strided
 from flambeau.tensor.public.queries import broadcast_tensors
 from flambeau.tensor.tensor import Tensor
 
@@ -27,18 +28,28 @@ def _replaced(view: Any, src: Any) -> None:
     view.copy_(src)
 
 
+def _copied(input: Tensor) -> Any:
+    """A copy with the same strides: of all memory behind the tensor where it does not fill its
+    part of it, as torch's."""
+    if input._layout.is_dense or input._layout.may_overlap:
+        return t.clone(input)
+    count = input._storage.layout.span_bytes // input.dtype.itemsize
+    whole = t.clone(as_strided(input, (count,), (1,), 0))
+    return as_strided(whole, tuple(input.shape), input.stride(), input.storage_offset())
+
+
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Tensor:
     """A copy with input[..., start:end:step, ...] replaced."""
-    made: Any = t.clone(input)
+    made = _copied(input)
     _replaced(t.slice(made, dim, start, end, step), src)
     return made
 
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with input[..., index, ...] replaced."""
-    made: Any = t.clone(input)
+    made = _copied(input)
     _replaced(t.select(made, dim, index), src)
     return made
 
@@ -47,7 +58,7 @@ def diagonal_scatter(
     input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
     """A copy with a diagonal replaced."""
-    made: Any = t.clone(input)
+    made = _copied(input)
     _replaced(t.diagonal(made, offset, dim1, dim2), src)
     return made
 
@@ -56,7 +67,7 @@ def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: Any = None
 ) -> Tensor:
     """A copy with the elements of a strided view replaced."""
-    made: Any = t.clone(input)
+    made = _copied(input)
     _replaced(made.as_strided(size, stride, storage_offset), src)
     return made
 
