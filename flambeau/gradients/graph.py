@@ -339,9 +339,20 @@ def _learn_sum(
     stretched = [
         lead + dim for dim, want in enumerate(shape) if want == 1 and have[lead + dim] != 1
     ]
+    if lead or stretched:
+        stretched += _ones_behind(have, (*range(lead), *stretched), lead)
     dims = (*range(lead), *stretched)
     found = dims, bool(stretched), bool(lead and (stretched or not dims))
     if len(_SUMS) >= MAX_SUMS:
         _SUMS.clear()
     _SUMS[have, shape] = found
     return found
+
+
+def _ones_behind(have: tuple[int, ...], dims: tuple[int, ...], lead: int) -> list[int]:
+    """Dims of one element behind the last longer one, where that is summed over: with them it is a
+    sum over last dims, which is quicker than one over dims before others."""
+    last = len(have)
+    while last and have[last - 1] == 1:
+        last -= 1
+    return list(range(max(last, lead), len(have))) if last - 1 in dims else []

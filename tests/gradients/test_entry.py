@@ -1,5 +1,7 @@
 """backward() and grad(): arguments, errors, results."""
 
+import math
+
 import pytest
 
 import flambeau as torch
@@ -193,6 +195,19 @@ def test_higher_orders():
     assert first.requires_grad
     assert not third.requires_grad
     assert x.grad is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "operand"),
+    [((4, 5, 1), (1, 5, 1)), ((4, 5, 1), (4, 1, 1)), ((4, 5, 1), (1,)), ((4, 5, 1), ()),
+     ((3, 4, 1, 1), (4, 1, 1)), ((3, 4, 5, 1), (1, 4, 1, 1)), ((2, 1, 1), (1, 1, 1))],
+)  # fmt: skip
+def test_gradient_of_what_was_broadcast_beside_dims_of_one(shape, operand):
+    x = torch.randn(operand, requires_grad=True)
+    weight = torch.arange(float(math.prod(shape))).reshape(shape)
+    (x * weight).sum().backward()
+    assert x.grad.shape == x.shape
+    assert torch.equal(x.grad, weight.sum_to_size(operand))
 
 
 def test_gradient_through_broadcasting():
