@@ -21,7 +21,7 @@ from flambeau.distributions.utils import (
     standard_normal,
     uniform_draws,
 )  # fmt: skip
-from flambeau.random import tensors
+from flambeau.random import in_place
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 from flambeau.tensor.public import queries
@@ -134,7 +134,7 @@ class Laplace(_LocationScale):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         eps = queries.finfo(self.loc.dtype).eps
-        drawn = tensors.uniform_(t.zeros(shape, dtype=self.loc.dtype), eps - 1, 1)
+        drawn = in_place.uniform_(t.zeros(shape, dtype=self.loc.dtype), eps - 1, 1)
         return self.loc - self.scale * drawn.sign() * t.log1p(-drawn.abs())
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -172,7 +172,7 @@ class Cauchy(_LocationScale):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
-        drawn = tensors.cauchy_(t.zeros(shape, dtype=self.loc.dtype))
+        drawn = in_place.cauchy_(t.zeros(shape, dtype=self.loc.dtype))
         return self.loc + drawn * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:

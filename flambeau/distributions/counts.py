@@ -13,7 +13,7 @@ from flambeau.distributions import constraints
 from flambeau.distributions.discrete import Chances, given_one
 from flambeau.distributions.distribution import ExponentialFamily
 from flambeau.distributions.utils import binary_cross_entropy, broadcast_all, lazy_property
-from flambeau.random import sampled_tensors, tensors
+from flambeau.random import in_place, sampled_tensors
 from flambeau.tensor import Size, Tensor
 from flambeau.tensor import functions as t
 from flambeau.tensor.public import queries
@@ -149,7 +149,7 @@ class Geometric(Chances):
         with no_grad():
             probs: Any = self.probs
             made = t.zeros(shape, dtype=probs.dtype)
-            drawn = tensors.uniform_(made, queries.finfo(probs.dtype).tiny, 1)
+            drawn = in_place.uniform_(made, queries.finfo(probs.dtype).tiny, 1)
             return (drawn.log() / (-probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from flambeau.distributions.distribution import Distribution, ExponentialFamily
 from flambeau.distributions.element_transforms import PowerTransform
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.utils import broadcast_all
-from flambeau.random import sampled_tensors, tensors
+from flambeau.random import in_place, sampled_tensors
 from flambeau.tensor import Tensor, creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.public import queries
@@ -136,7 +136,7 @@ class Exponential(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
-        return tensors.exponential_(t.zeros(shape, dtype=self.rate.dtype)) / self.rate
+        return in_place.exponential_(t.zeros(shape, dtype=self.rate.dtype)) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

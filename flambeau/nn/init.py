@@ -13,6 +13,7 @@ from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.base.missing import module_getattr
+from flambeau.ops.define import not_implemented
 
 _LINEAR = (
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
@@ -255,6 +256,8 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     columns = tensor.numel() // rows
     with no_grad():
         flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+        if tensor.dtype.itemsize < 4:
+            raise not_implemented("geqrf_cpu", tensor.dtype)
         made = _orthonormal_columns(flat.t() if rows < columns else flat)
         made = (made.t() if rows < columns else made).to(tensor.dtype)
         tensor.copy_(made.reshape(tensor.shape))

@@ -103,9 +103,10 @@ def _state_bytes(state: Any) -> bytes:
 
     if isinstance(state, (bytes, bytearray)):
         return bytes(state)
-    if not isinstance(state, Tensor) or state.dtype is not dtypes.uint8:
-        given = f"torch.{state.dtype}" if isinstance(state, Tensor) else type(state).__name__
-        raise TypeError(helped("expected a torch.ByteTensor", given=given))
+    if not isinstance(state, Tensor):
+        raise TypeError(helped(f"expected a torch.ByteTensor, but got {type(state).__name__}"))
+    if state.dtype is not dtypes.uint8:
+        raise TypeError(helped("RNG state must be a torch.ByteTensor", given=str(state.dtype)))
     return bytes(conversion.flat_values(state))
 
 

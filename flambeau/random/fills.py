@@ -55,7 +55,7 @@ CODES: Final = {dtypes.by_name(name): code for name, code in DTYPE_CODES.items()
 _UNIFORM: Final = {each: f"uniform_{each.name}" for each in dtypes.FLOATING}
 _BLOCKS: Final = {each: f"normal_blocks_{each.name}" for each in dtypes.FLOATING}
 _C_NAMES: Final = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short",
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
     "int32": "int", "int64": "long", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
     "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
@@ -154,8 +154,6 @@ def fill_normal(
     in float32, twice that in float64, and n rounded down to blocks + 16 * ragged in the 16-bit
     formats, where ragged = (n % 16 != 0).
     """
-    if element not in _BLOCKS:
-        raise not_implemented("normal_kernel_cpu", element)
     if not std >= 0.0:
         raise RuntimeError(
             helped(
@@ -164,6 +162,8 @@ def fill_normal(
                 expected="a standard deviation of zero or more",
             )
         )
+    if element not in _BLOCKS:
+        raise not_implemented("normal_kernel_cpu", element)
     if count < 16 or not contiguous:
         name, arguments = "normal", _TWO_DOUBLES
     else:
@@ -190,7 +190,7 @@ def random_bounds(element: dtype, low: int | None, high: int | None) -> Draw:
     Raises what torch raises for bounds that are empty or that the dtype cannot hold.
     """
     if element.is_complex:
-        raise not_implemented("random_kernel_cpu", element)
+        raise _no_integers(element, low, high)
     top = _top(element)
     if low is None:
         bits = 64 if element in (dtypes.int64, dtypes.float64) else 32
@@ -200,16 +200,33 @@ def random_bounds(element: dtype, low: int | None, high: int | None) -> Draw:
             return Draw(0, _whole_range(element), 64)
         high = top + 1
     elif low >= high:
-        raise RuntimeError(
-            helped(
-                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
-                expected="from < to: the largest value drawn is to - 1",
-            )
-        )
+        raise _empty_range(low, high)
     elif element.is_floating_point:
+        _check_bounds(element, low, high)  # what is infinite in the dtype has no neighbours
         low, high = _shrunk(element, low, high)
     _check_bounds(element, low, high)
     return Draw(low, high - low, 32 if high - low < _TWO_WORDS_FROM else 64)
+
+
+def _no_integers(element: dtype, low: int | None, high: int | None) -> Exception:
+    """torch's error where complex numbers are asked for."""
+    if low is None:
+        return not_implemented("random_kernel_cpu", element)
+    if high is None and low == -(2**63):
+        return not_implemented("random_full_64_bits_range_kernel_cpu", element)
+    if high is not None and low >= high:
+        return _empty_range(low, high)
+    where = "random_from_to_impl" if high is None else "check_random_bounds"
+    return RuntimeError(f"{where} handles only integral, floating-point and boolean types")
+
+
+def _empty_range(low: int, high: int) -> RuntimeError:
+    return RuntimeError(
+        helped(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
+            expected="from < to: the largest value drawn is to - 1",
+        )
+    )
 
 
 # random_() of an integer dtype draws below these; a float dtype draws 0 .. 2^digits.
@@ -242,12 +259,12 @@ def _whole_range(element: dtype) -> int:
 def _shrunk(element: dtype, low: int, high: int) -> tuple[int, int]:
     """Bounds of a float dtype, moved inward where rounding would reach beyond them."""
     digits = _digits(element)
-    if int(_cast(low, element)) < low and low != int(_cast(low, element)):
+    if _cast(low + 1, element) < low:
         exponent = abs(low + 1).bit_length() - 1
-        low = int(_cast(low + 2 ** (exponent - digits + 1), element))
+        low = int(_cast(low + 1, element)) + 2 ** (exponent - digits + 1)
     if _cast(high - 1, element) >= high:
         exponent = abs(high - 1).bit_length() - 1
-        high -= 2 ** (exponent - digits + 1)
+        high = int(_cast(high - 1, element)) - 2 ** (exponent - digits + 1)
     return low, high
 
 
@@ -308,10 +325,8 @@ def check_permutation(n: int, element: dtype) -> None:
         raise not_implemented("randperm", element)
     if element.is_floating_point:
         limit = 2 ** _digits(element) + 1
-        if n > limit:
-            text = {"float16": "2049", "bfloat16": "257"}.get(
-                element.name, f"2^{_digits(element)}+1"
-            )
+        if n > limit and element is not dtypes.bfloat16:  # torch does not look at that one
+            text = "2049" if element is dtypes.float16 else f"2^{_digits(element)}+1"
             kind = SCALAR_TYPE_NAMES[element.name]
             raise RuntimeError(
                 helped(f"n cannot be greater than {text} for {kind} type.", given=f"n {n}")

@@ -48,10 +48,10 @@ def fill_exponential(
     generator: Generator, address: int, count: int, element: dtype, rate: float = 1.0
 ) -> None:
     """Waiting times of a rate."""
-    if not element.is_floating_point:
-        raise _must_be_floating("Exponential", element)
     if not rate > 0.0:
         raise RuntimeError(helped(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}"))
+    if not element.is_floating_point:
+        raise _must_be_floating("Exponential", element)
     values = CODES[element], -1.0 / rate
     run("exponential", generator, _ONE_DOUBLE, address, count, element.itemsize, *values)
 
@@ -70,10 +70,10 @@ def fill_geometric(
     generator: Generator, address: int, count: int, element: dtype, chance: float
 ) -> None:
     """Number of the first success; integer dtypes too."""
-    if element is dtypes.bool_ or element.is_complex:
-        raise not_implemented("geometric_cpu", element)
     if not 0.0 < chance < 1.0:
         raise RuntimeError(helped(f"geometric_ expects p to be in (0, 1), but got p={chance:g}"))
+    if element is dtypes.bool_ or element.is_complex:
+        raise not_implemented("geometric_cpu", element)
     values = CODES[element], chance
     run("geometric", generator, _ONE_DOUBLE, address, count, element.itemsize, *values)
 
@@ -87,10 +87,10 @@ def fill_cauchy(
     sigma: float = 1.0,
 ) -> None:
     """Cauchy's distribution; 16-bit formats reach infinity."""
-    if not element.is_floating_point:
-        raise _must_be_floating("Cauchy", element)
     if not sigma > 0.0:
         raise RuntimeError(helped(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}"))
+    if not element.is_floating_point:
+        raise _must_be_floating("Cauchy", element)
     values = CODES[element], median, sigma
     run("cauchy", generator, _TWO_DOUBLES, address, count, element.itemsize, *values)
 
@@ -104,10 +104,10 @@ def fill_log_normal(
     std: float = 2.0,
 ) -> None:
     """e to the power of normals drawn one at a time, whatever the count."""
-    if not element.is_floating_point:
-        raise not_implemented("log_normal_cpu", element)
     if not std > 0.0:
         raise RuntimeError(helped(f"log_normal_ expects std > 0.0, but found std={std:g}"))
+    if not element.is_floating_point:
+        raise not_implemented("log_normal_cpu", element)
     values = CODES[element], mean, std
     run("log_normal", generator, _TWO_DOUBLES, address, count, element.itemsize, *values)
 

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from flambeau.base import dtypes, promotion
 from flambeau.base.devices import META
+from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
 from flambeau.base.shapes import broadcast_shapes
 from flambeau.gradients.recording.drawn import attach_drawn
 from flambeau.ops.define import type_name
-from flambeau.random import fills_sampled, tensors
-from flambeau.random.generator import Generator, default_generator
+from flambeau.random import fills_sampled
+from flambeau.random.generator import Generator
+from flambeau.random.in_place import chosen, exponential_
 from flambeau.tensor import Tensor, conversion, creation, functions, index_bounds
 from flambeau.tensor.inplace import stored
 
@@ -31,7 +33,7 @@ def _from_values(
     if given.n_elements:
         sources = [conversion.address_of(each, name) for each in flat]
         address = made._storage.block.address
-        fill(generator or default_generator, address, given.n_elements, given.dtype, *sources)
+        fill(chosen(generator), address, given.n_elements, given.dtype, *sources)
     return made
 
 
@@ -46,9 +48,13 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Successes among `count` trials of chance `prob`, element by element."""
     if count.dtype is not prob.dtype:
-        raise ValueError(
-            f"Binomial distribution requires count and prob to be the same dtype, got "
-            f"{count.dtype} and {prob.dtype}"
+        given, wanted = (promotion.SCALAR_TYPE_NAMES[each.dtype.name] for each in (prob, count))
+        raise RuntimeError(
+            helped(
+                f"Found dtype {given} but expected {wanted}",
+                given=f"counts of {count.dtype}, chances of {prob.dtype}",
+                fix=f"prob.to({count.dtype})",
+            )
         )
     shape = broadcast_shapes(tuple(count.shape), tuple(prob.shape))
     inputs = functions.expand(count, shape), functions.expand(prob, shape)
@@ -117,7 +123,7 @@ def multinomial(
     if replacement and num_samples > 1:
         made = _with_replacement(weights, num_samples, generator)
     else:
-        q = tensors.exponential_(functions.clone(weights), generator=generator)
+        q = exponential_(functions.clone(weights), generator=generator)
         shares = weights / q
         if num_samples == 1:
             made = functions.argmax(shares, -1, True)
@@ -133,7 +139,7 @@ def _once(weights: Tensor, generator: Generator | None) -> Tensor:
     made = creation.empty_layout(contiguous((*shape[:-1], 1), dtypes.int64))
     address = made._storage.block.address
     fills_sampled.fill_multinomial_once(
-        generator or default_generator, address, made._layout.n_elements, shape[-1], element, source
+        chosen(generator), address, made._layout.n_elements, shape[-1], element, source
     )
     first = conversion.read_one(address, dtypes.int64)
     if first < 0:
@@ -151,7 +157,7 @@ def _with_replacement(weights: Tensor, draws: int, generator: Generator | None) 
     shape = (rows, draws) if flat.ndim == 2 else (draws,)
     made = creation.empty_layout(contiguous(shape, dtypes.int64))
     fills_sampled.fill_multinomial(
-        generator or default_generator, made._storage.block.address, rows, categories, draws,
+        chosen(generator), made._storage.block.address, rows, categories, draws,
         wide, source,
     )  # fmt: skip
     return made

@@ -8,33 +8,38 @@ Not here  the streams themselves (fills.py), dropout as an operator (nn.function
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
-from flambeau.base import dtypes, promotion
+from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
-from flambeau.engine import callsite, stream
 from flambeau.gradients import members
-from flambeau.gradients.modes import is_grad_enabled, no_grad
 from flambeau.gradients.recording import record as gradient_record
-from flambeau.gradients.recording.drawn import attach_drawn, rename
-from flambeau.random import fills, fills_sampled
-from flambeau.random.generator import Generator, default_generator
-from flambeau.tensor import Tensor, creation, functions, index_bounds
+from flambeau.gradients.recording.drawn import attach_drawn
+from flambeau.ops.define import not_implemented, type_name
+from flambeau.random import fills
+from flambeau.random.generator import Generator
+from flambeau.random.in_place import (
+    Fill,
+    fill_fresh,
+    fill_in_place,
+    keep_mask,
+    keep_mask_of,
+    normals,
+    uniform,
+)
+from flambeau.tensor import Tensor, creation, index_bounds
 from flambeau.tensor.arguments import refuses
-from flambeau.tensor.inplace import check_writable, stored
+from flambeau.tensor.inplace import stored
 from flambeau.tensor.public.fills import like
-
-Fill = Callable[[Generator, int, int, Layout], None]
 
 
 def _drawn(given: Layout, generator: Generator | None, fill: Fill) -> Tensor:
     """Fresh dense tensor of a layout, filled in memory order."""
     made = creation.empty_layout(given)
-    if made._storage.block is not None and given.n_elements:
-        fill(generator or default_generator, made._storage.block.address, given.n_elements, given)
+    fill_fresh(made, generator, fill)
     return made
 
 
@@ -55,44 +60,36 @@ def _fresh(
     requires_grad = named.pop("requires_grad", False)
     _refuse_others(name, named)
     shape = creation.sizes_of(size, name)
-    chosen = element or (out.dtype if out is not None else default) or promotion.default_dtype()
-    given = contiguous(shape, chosen, creation.chosen_device(where))
-    made = _drawn(given, generator, fill)
+    kind = element or default or promotion.default_dtype()
     if out is not None:
-        if out._layout.shape != shape:
-            creation.resize(out, contiguous(shape, out._layout.dtype, out._layout.device))
-        return stored(made, out, None)
+        return _into(out, name, shape, element, generator, fill)
+    made = _drawn(contiguous(shape, kind, creation.chosen_device(where)), generator, fill)
     if requires_grad:
         members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
     return made
 
 
-_UNHEEDED: Final = {"layout", "pin_memory", "names", "memory_format"}
+def _into(
+    out: Any, name: str, shape: tuple[int, ...], element: dtype | None,
+    generator: Generator | None, fill: Fill,
+) -> Tensor:  # fmt: skip
+    """Draws into out=, which keeps its strides where it has the shape."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if element is not None and element is not out.dtype:
+        raise RuntimeError(
+            f"dtype {type_name(element)} does not match dtype of out parameter "
+            f"({type_name(out.dtype)})"
+        )
+    gradient_record.check_out(name, (), out)
+    if out._layout.shape != shape:
+        creation.resize(out, contiguous(shape, out._layout.dtype, out._layout.device))
+    return fill_in_place(out, generator, fill, name)
 
 
 def _refuse_others(name: str, named: dict[str, Any]) -> None:
-    for other in named.keys() - _UNHEEDED if named else ():
+    for other in named.keys() - {"layout", "pin_memory", "names", "memory_format"}:
         raise TypeError(f"{name}() got an unexpected keyword argument '{other}'")
-
-
-def _uniform(low: float, high: float) -> Fill:
-    def fill(generator: Generator, address: int, count: int, given: Layout) -> None:
-        element = given.dtype
-        if element.is_complex:
-            element, count = element.to_real(), 2 * count
-        fills.fill_uniform(generator, address, count, element, low, high)
-
-    return fill
-
-
-def _normal(mean: float, std: float) -> Fill:
-    def fill(generator: Generator, address: int, count: int, given: Layout) -> None:
-        element, spread = given.dtype, std
-        if element.is_complex:
-            element, count, spread = element.to_real(), 2 * count, std / 2**0.5
-        fills.fill_normal(generator, address, count, element, mean, spread, given.is_contiguous)
-
-    return fill
 
 
 @refuses("rand")
@@ -105,14 +102,14 @@ def rand(*size: Any, **named: Any) -> Tensor:
     tensor([0.4963, 0.7682])
     """
     size = (named.pop("size"),) if "size" in named else size
-    return _fresh(size, "rand", named, _uniform(0.0, 1.0))
+    return _fresh(size, "rand", named, uniform(0.0, 1.0))
 
 
 @refuses("randn")
 def randn(*size: Any, **named: Any) -> Tensor:
     """Draws from the standard normal distribution."""
     size = (named.pop("size"),) if "size" in named else size
-    return _fresh(size, "randn", named, _normal(0.0, 1.0))
+    return _fresh(size, "randn", named, normals(0.0, 1.0))
 
 
 def _filled_like(name: str, input: Tensor, named: dict[str, Any], fill: Fill) -> Tensor:
@@ -130,13 +127,13 @@ def _filled_like(name: str, input: Tensor, named: dict[str, Any], fill: Fill) ->
 @refuses("rand_like")
 def rand_like(input: Tensor, **named: Any) -> Tensor:
     """Uniform draws, shaped as the input."""
-    return _filled_like("rand_like", input, named, _uniform(0.0, 1.0))
+    return _filled_like("rand_like", input, named, uniform(0.0, 1.0))
 
 
 @refuses("randn_like")
 def randn_like(input: Tensor, **named: Any) -> Tensor:
     """Normal draws, shaped as the input."""
-    return _filled_like("randn_like", input, named, _normal(0.0, 1.0))
+    return _filled_like("randn_like", input, named, normals(0.0, 1.0))
 
 
 def _bounds(arguments: Sequence[Any]) -> tuple[int, int, Any]:
@@ -211,7 +208,8 @@ def randperm(n: int, **named: Any) -> Tensor:
     requires_grad = named.pop("requires_grad", False)
     made = _fresh((n,), "randperm", named, fill)
     if out is not None:
-        creation.resize(out, contiguous((n,), out.dtype, out.device))
+        if out._layout.shape != (n,):
+            creation.resize(out, contiguous((n,), out.dtype, out.device))
         out.copy_(made)
         return out
     if element is not dtypes.int64 or requires_grad:
@@ -227,63 +225,24 @@ def randperm(n: int, **named: Any) -> Tensor:
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **named: Any) -> Tensor:
     """Normals of given means and standard deviations, numbers or tensors."""
     if size is not None or not (isinstance(mean, Tensor) or isinstance(std, Tensor)):
-        return _fresh((tuple(size or ()),), "normal", named, _normal(float(mean), float(std)))
+        return _fresh((tuple(size or ()),), "normal", named, normals(float(mean), float(std)))
     generator = named.pop("generator", None)
     out = named.pop("out", None)
     tensors = [each for each in (mean, std) if isinstance(each, Tensor)]
     if isinstance(std, Tensor) and std.numel() and bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    if len(tensors) == 2:
-        from flambeau.base.shapes import broadcast_shapes
-
-        shape = broadcast_shapes(tuple(mean.shape), tuple(std.shape))
-    else:
-        shape = tuple(tensors[0].shape)
-    spread = 1.0 if isinstance(std, Tensor) else float(std)
-    made = _drawn(contiguous(shape, tensors[0].dtype), generator, _normal(0.0, spread))
-    with no_grad():
-        if isinstance(std, Tensor):
-            made = made * std
-        made = made + mean
-    number = isinstance(mean, Tensor) + 2 * isinstance(std, Tensor)
-    attach_drawn(made, f"NormalBackward{number}", *tensors)
+    shape = shapes.broadcast_shapes(*[tuple(each.shape) for each in tensors])
+    fill = normals(0.0, 1.0 if isinstance(std, Tensor) else float(std))
     if out is not None:
-        out.copy_(made)
-        return out
-    return made
-
-
-def _bytes_drawn(
-    shape: tuple[int, ...], generator: Generator | None, fill: Callable[[Generator, int, int], None]
-) -> Tensor:
-    """Fresh bool tensor of draws in logical order."""
-    made = creation.empty_layout(contiguous(shape, dtypes.bool_))
-    if made._layout.n_elements:
-        address = made._storage.block.address
-        fill(generator or default_generator, address, made._layout.n_elements)
-    return made
-
-
-def keep_mask(shape: tuple[int, ...], chance: float, generator: Generator | None = None) -> Tensor:
-    """Bool tensor, True with probability `chance`: dropout's draws (two words an element)."""
-    return _bytes_drawn(
-        shape, generator, lambda g, address, n: fills.fill_bernoulli(g, address, n, chance)
-    )
-
-
-def _each(chances: Tensor, generator: Generator | None) -> Tensor:
-    from flambeau.tensor import conversion
-
-    if chances.numel() and not bool(((chances >= 0) & (chances <= 1)).all()):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    wide = dtypes.float64 if chances.dtype is dtypes.float64 else dtypes.float32
-    flat = chances.detach().to(wide).contiguous()
-    source = conversion.address_of(flat, "bernoulli()") if flat.numel() else 0
-    return _bytes_drawn(
-        tuple(flat.shape),
-        generator,
-        lambda g, address, n: fills.fill_bernoulli_each(g, address, n, source, wide),
-    )
+        made = _into(out, "normal", shape, None, generator, fill)
+    else:
+        made = _drawn(contiguous(shape, tensors[0].dtype), generator, fill)
+    # Two operators in place, as torch has them: the result has the first tensor's dtype.
+    if isinstance(std, Tensor):
+        made.mul_(std.detach())
+    made.add_(mean.detach() if isinstance(mean, Tensor) else mean)
+    number = isinstance(mean, Tensor) + 2 * isinstance(std, Tensor)
+    return attach_drawn(made, f"NormalBackward{number}", *tensors)
 
 
 def bernoulli(
@@ -291,137 +250,16 @@ def bernoulli(
 ) -> Tensor:
     """0 or 1 with the chances in `input` (or with chance p everywhere), in input's dtype."""
     if p is None and not input.is_floating_point():
-        raise NotImplementedError(
-            '"bernoulli_tensor_cpu_self_" not implemented for '
-            f"'{promotion.SCALAR_TYPE_NAMES[input.dtype.name]}'"
-        )
-    mask = _each(input, generator) if p is None else keep_mask(tuple(input.shape), p, generator)
+        which = "self" if input.dtype.is_complex else "p"
+        raise not_implemented(f"bernoulli_tensor_cpu_{which}_", input.dtype)
+    if p is not None and input.dtype.is_complex:
+        raise not_implemented("bernoulli_scalar_cpu_", input.dtype)
+    mask = (
+        keep_mask_of(input, generator) if p is None else keep_mask(tuple(input.shape), p, generator)
+    )
     made = mask.to(input.dtype)
     if p is None:
         attach_drawn(made, "BernoulliBackward0", input)
     else:
         attach_drawn(made, "NotImplemented", input, refused="bernoulli")
-    if out is not None:
-        out.copy_(made)
-        return out
-    return made
-
-
-# In place ------------------------------------------------------------------------
-
-
-def _fill_in_place(target: Tensor, generator: Generator | None, fill: Fill, kind: str) -> Tensor:
-    """Fill a tensor with draws in memory order; where it lies if nothing pending touches it. Its
-    node, where gradients are recorded, is called `kind`."""
-    given = target._layout
-    check_writable(given)
-    storage = target._storage
-    current = stream.LOCAL.stream
-    has_history = target._autograd is not None or target._base is not None
-    if (
-        storage.segment is None
-        and storage.block is not None
-        and given.is_dense
-        and given.low == 0
-        and not (has_history and current.grad_enabled)
-    ):
-        if given.n_elements:
-            address = storage.block.address + target._offset * given.itemsize
-            fill(generator or default_generator, address, given.n_elements, given)
-        gradient_record.bump(target, current.site or callsite.site())
-        return target
-    order = sorted(range(given.ndim), key=lambda d: -abs(given.strides[d]))
-    shape = tuple(given.shape[d] for d in order)
-    # The fill sees whether the target is contiguous, which decides between streams.
-    made = creation.empty_layout(contiguous(shape, given.dtype, given.device))
-    if made._storage.block is not None and given.n_elements:
-        fill(generator or default_generator, made._storage.block.address, given.n_elements, given)
-    back = [order.index(d) for d in range(given.ndim)]
-    target.copy_(functions.permute(made, tuple(back)) if given.ndim > 1 else made)
-    return _renamed(target, kind)
-
-
-def uniform_(
-    self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None,
-    **named: Any,
-) -> Tensor:  # fmt: skip
-    """Fill with uniform draws from [from, to)."""
-    low = float(named.pop("from", from_))
-    return _fill_in_place(self, generator, _uniform(low, float(to)), "UniformBackward0")
-
-
-def normal_(
-    self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with normal draws."""
-    return _fill_in_place(self, generator, _normal(float(mean), float(std)), "NormalBackward0")
-
-
-def random_(self: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
-    """Fill with integers: random_(), random_(to), random_(from, to)."""
-    low: int | None = None
-    high: int | None = None
-    if len(bounds) == 1 and not named:
-        low, high = 0, bounds[0]
-    elif bounds or named:
-        low = named.get("from", bounds[0] if bounds else 0)
-        high = named.get("to", bounds[1] if len(bounds) > 1 else None)
-
-    def fill(generator: Generator, address: int, count: int, given: Layout) -> None:
-        draw = fills.random_bounds(given.dtype, low, high)
-        fills.fill_integers(generator, address, count, given.dtype, draw)
-
-    number = 2 if high is None else 1 if len(bounds) == 1 else 0
-    return _fill_in_place(self, generator, fill, f"RandomBackward{number}")
-
-
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with 0 and 1: with chance p, or with the chances in a tensor."""
-    if isinstance(p, Tensor):
-        made = _each(functions.expand(p, tuple(self.shape)), generator)
-        return _renamed(self.copy_(made), "BernoulliBackward1")
-    order = sorted(range(self.ndim), key=lambda d: -abs(self._layout.strides[d]))
-    mask = keep_mask(tuple(self.shape[d] for d in order), float(p), generator)
-    back = tuple(order.index(d) for d in range(self.ndim))
-    made = functions.permute(mask, back) if self.ndim > 1 else mask
-    return _renamed(self.copy_(made), "BernoulliBackward2")
-
-
-def _renamed(written: Tensor, kind: str) -> Tensor:
-    """A tensor just written, whose node, where gradients are recorded, is called `kind`."""
-    return rename(written, kind) if is_grad_enabled() else written
-
-
-def _sampled(function: Callable[..., None], *values: float) -> Fill:
-    def fill(generator: Generator, address: int, count: int, given: Layout) -> None:
-        function(generator, address, count, given.dtype, *values)
-
-    return fill
-
-
-def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with waiting times of rate lambd."""
-    fill = _sampled(fills_sampled.fill_exponential, float(lambd))
-    return _fill_in_place(self, generator, fill, "ExponentialBackward0")
-
-
-def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of trials up to the first success."""
-    fill = _sampled(fills_sampled.fill_geometric, float(p))
-    return _fill_in_place(self, generator, fill, "GeometricBackward0")
-
-
-def cauchy_(
-    self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with Cauchy draws."""
-    fill = _sampled(fills_sampled.fill_cauchy, float(median), float(sigma))
-    return _fill_in_place(self, generator, fill, "CauchyBackward0")
-
-
-def log_normal_(
-    self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with exponentials of normal draws."""
-    fill = _sampled(fills_sampled.fill_log_normal, float(mean), float(std))
-    return _fill_in_place(self, generator, fill, "LogNormalBackward0")
+    return stored(made, out, None)

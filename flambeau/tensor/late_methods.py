@@ -17,11 +17,12 @@ LATE: Final[dict[str, dict[str, str]]] = {
         name: name
         for name in ("register_hook", "register_post_accumulate_grad_hook", "retain_grad")
     },
-    "random.tensors": {
+    "random.tensors": {"bernoulli": "bernoulli"},
+    "random.in_place": {
         name: name
         for name in (
             "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "geometric_",
-            "cauchy_", "log_normal_", "bernoulli",
+            "cauchy_", "log_normal_",
         )
     },
     "random.sampled_tensors": {"multinomial": "multinomial"},

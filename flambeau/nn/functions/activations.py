@@ -172,7 +172,10 @@ def rrelu(
         return leaky_relu(input, (lower + upper) / 2, inplace)
     from flambeau.nn.functions.dropout import rrelu_slopes
 
-    result = t.mul(input, rrelu_slopes(input, lower, upper))
+    element = input.dtype
+    # The slopes of a 16-bit format are not rounded to it before they multiply.
+    wide = input.to(dtypes.float32) if element is dtypes.bfloat16 else input
+    result = t.mul(wide, rrelu_slopes(wide, lower, upper)).to(element)
     return input.copy_(result) if inplace else result
 
 

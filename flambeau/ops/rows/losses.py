@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from flambeau.base import dtypes, promotion, shapes
 from flambeau.base.dtypes import dtype
 from flambeau.base.errors import helped
-from flambeau.base.layout import Layout, contiguous
+from flambeau.base.layout import Layout, contiguous, layout
 from flambeau.ops.define import (
     Inferred,
     Number,
@@ -429,7 +429,7 @@ class DropoutMask(Operator):
                 f"{promotion.SCALAR_TYPE_NAMES[input.dtype.name]}"
             )
         device = shapes.common_device((input, mask))
-        return contiguous(input.shape, input.dtype, device)
+        return layout(input.shape, shapes.like_strides(input), input.dtype, device)
 
     def lower(self, b: Any, input: Any, mask: Any, keep: Any) -> Any:
         # 1 / keep is rounded to the dtype first, as torch scales its noise.

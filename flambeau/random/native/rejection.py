@@ -126,6 +126,7 @@ def _add_poisson_large(module: Module) -> None:
         v = f.call("unit_double", state)
         us = 0.5 - f.intrinsic("fabs", u)
         k = f.floor(((a * 2.0) / us + b) * u + rate + 0.43)
+        k = (k < 2.0**63).choose(k, -(2.0**63))  # a count is an int64 to torch
         result.set(k)
         loop.leave_if((us >= 0.07) & (v <= bound))
         loop.again_if((k < 0.0) | ((us < 0.013) & (v > us)))
@@ -252,7 +253,7 @@ def gamma(fill: Fill) -> None:
             shape = f.load("double", shapes, i << 3)
             value = f.call("gamma_one", fill.state, shape, is_float32)
             value = f.call("round_to_kind", value, is_float32)
-            f.store((value < tiny).choose(tiny, value), buffer, i << 3)
+            f.store((value >= tiny).choose(value, tiny), buffer, i << 3)  # of NaN, too
 
     in_runs(f, fill.count, fill.target, dtype, generate)
 
