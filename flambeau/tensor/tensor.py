@@ -278,15 +278,20 @@ def _result_text(self: Any) -> str:
     return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(parts) + ")"
 
 
-def result_tuple(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    """A named tuple as torch.return_types has it."""
+def result_class(name: str, fields: tuple[str, ...]) -> Any:
+    """A class of named tuples as torch.return_types has it."""
     kind = _RESULT_TYPES.get(name)
     if kind is None:
         kind = _named_tuple(name, fields)
         kind.__module__ = "torch.return_types"
         kind.__repr__ = _result_text
         _RESULT_TYPES[name] = kind
-    return kind(*values)
+    return kind
+
+
+def result_tuple(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    """A named tuple as torch.return_types has it."""
+    return result_class(name, fields)(*values)
 
 
 def empty_like_class(kind: type[Tensor], data: Tensor) -> Any:

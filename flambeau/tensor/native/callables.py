@@ -194,12 +194,13 @@ class _OneKey:
 
 
 def _general_attach(native: Library, binding: Binding) -> Any:
-    """Python's attach for what native code hands over; tells it the plan the first time."""
+    """Python's attach for what native code hands over; tells it the plan the first time, unless
+    results are several: their history is Python's."""
     told: list[Plan] = []
 
     def attach(attributes: Any, operands: Any, out: Any, site: Any) -> None:
         plan = binding.gradient_plan
-        if not told:
+        if not told and not plan.multiple:
             told.append(plan)
             _set_general_plan(attach.made, native, plan)  # type: ignore[attr-defined]
         plan.attach(attributes, operands, out, site)
@@ -208,12 +209,12 @@ def _general_attach(native: Library, binding: Binding) -> Any:
 
 
 def general(binding: Binding, function: Function) -> Function:
-    """The native form of an operator with one fresh result and any parameters."""
+    """The native form of an operator with fresh results and any parameters."""
     native = ready()
     operator, parameters = binding.operator, binding.parameters
     if native is None or binding.is_view or operator.updates:
         return function
-    if operator.returns or len(parameters) > tables.MAXIMUM_PARAMETERS - 2:
+    if len(parameters) > tables.MAXIMUM_PARAMETERS - 2:
         return function
     if any(parameter.kind not in ROW_KINDS for parameter in parameters):
         return function

@@ -52,7 +52,7 @@ ROW: Final = words("kind default name specials optional")
 ROW_BYTES: Final = 40
 IS_ATTRIBUTE, IS_TENSOR, IS_NUMBER, IS_SEQUENCE = range(4)
 # What a key leads to: a way of an operator with any parameters, of a view.
-WAY: Final = words("signature layout attributes layouts check flags")
+WAY: Final = words("signature layout attributes layouts check flags several named")
 VIEW_WAY: Final = words("layout offset attributes layouts several")
 # A plan's program: what vjp gets after `t`, as (kind, key) pairs behind these words.
 PROGRAM: Final = words("count positions vjp functions pairs")  # positions 0: a sequence's

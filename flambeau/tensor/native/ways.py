@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from flambeau.base.devices import META
@@ -20,7 +21,7 @@ from flambeau.tensor.native import tables
 from flambeau.tensor.native.library import Library
 from flambeau.tensor.native.tables import GRADIENT, RUN_TIME, VIEW_WAY, WAY
 from flambeau.tensor.number_rules import may_overflow
-from flambeau.tensor.tensor import Tensor
+from flambeau.tensor.tensor import Tensor, result_class
 
 ROW_KINDS: Final = {
     "attribute": tables.IS_ATTRIBUTE, "Tensors": tables.IS_SEQUENCE,
@@ -69,23 +70,31 @@ class GeneralWays:
             if ROW_KINDS.get(parameter.kind) == tables.IS_TENSOR
         ])  # fmt: skip
         check = _check(binding, call, signature)
+        outputs = tuple(signature.fresh_outputs)
+        operator = binding.operator
+        make = None
+        if operator.returns and operator.shows_names:
+            make = partial(tuple.__new__, result_class(binding.name, operator.returns))
         words = (ctypes.c_uint64 * len(WAY))()
         way = {
             "signature": id(signature), "layout": id(signature.out_layout),
             "attributes": id(signature.attributes), "layouts": id(layouts),
             "check": 0 if check is None else id(check),
             "flags": gradient_flags(binding, signature) & GRADIENT,
+            "several": 0 if len(outputs) == 1 else id(outputs),
+            "named": 0 if make is None else id(make),
         }  # fmt: skip
         for name, word in way.items():
             words[WAY[name] // 8] = word
         address = _Address(ctypes.addressof(words))
-        address.held = (words, signature, layouts, check)
+        address.held = (words, signature, layouts, check, outputs, make)
         self.found[key] = address
 
     def _is_plain(self, call: Any, signature: Any) -> bool:
         layout = signature.out_layout
         return (
-            len(signature.fresh_outputs) == 1
+            layout is not None
+            and (len(signature.fresh_outputs) > 1 or not self._binding.operator.returns)
             and layout.device is not META
             and signature.out_bytes <= HEAVY_BYTES
             and not any(isinstance(number, bool) for number in call.numbers)
@@ -145,8 +154,8 @@ class ViewWays:
 
 def gradient_flags(binding: Binding, signature: Any) -> int:
     flags = RUN_TIME if signature.number_format else 0
-    layout = signature.out_layout
-    if binding.operator.differentiable and layout is not None and layout.dtype.category >= 2:
+    categories = [layout.dtype.category for layout in signature.fresh_outputs]
+    if binding.operator.differentiable and max(categories, default=0) >= 2:
         flags |= GRADIENT
     return flags
 

@@ -16,6 +16,7 @@ from flambeau.base.layout import contiguous
 from flambeau.engine import stream
 from flambeau.gradients import graph
 from flambeau.tensor import functions
+from flambeau.tensor.binding import Binding
 from flambeau.tensor.native import callables, layout, library
 
 pytestmark = pytest.mark.skipif(library.library() is None, reason="no native recorder here")
@@ -45,6 +46,9 @@ def programs():
         "named": lambda: torch.softmax(x, dim=-1), "sequence": lambda: torch.stack([x, w]),
         "gradient": lambda: g * w, "three": lambda: torch.where(x > 0, g, w),
         "view": lambda: x.view(4, 3), "getitem": lambda: x[1], "negative": lambda: x[-1],
+        "results": lambda: x.topk(2), "results_history": lambda: g.max(1)[0],
+        "norm": lambda: torch.nn.functional.layer_norm(g, (4,)),
+        "parts": lambda: [each.view(-1) for each in (g * 1).split(2, 1)[0].unbind(0)],
         "touch": lambda: v + 1, "write": no_grad, "backward": backward, "history": view_history,
     }  # fmt: skip
 
@@ -268,6 +272,56 @@ def test_several_views_at_once():
         y.unbind(1)[2].zero_()
         assert y[:, 2].tolist() == [0.0] * 4
     assert torch.ones(0, 3).unbind(0) == ()
+
+
+def test_views_of_several_views_keep_their_mark(monkeypatch):
+    x = torch.arange(24.0).reshape(4, 6).requires_grad_()
+
+    def parts():
+        first, second = (x * 2).split(3, 1)
+        return first.view(4, 3, 1).transpose(0, 1), second[1]
+
+    for _ in range(3):
+        parts()
+    with monkeypatch.context() as patch:
+        patch.setattr(Binding, "call_view", None)  # known calls are native code's alone
+        turned, row = parts()
+    (turned.sum() + row.sum() * 3).backward()
+    assert x.grad.tolist() == [[2.0] * 3 + [0.0] * 3, [2.0] * 3 + [6.0] * 3] + 2 * [
+        [2.0] * 3 + [0.0] * 3
+    ]
+    assert [type(turned.grad_fn).__name__, type(row.grad_fn).__name__] == [
+        "TransposeBackward0", "SelectBackward0",
+    ]  # fmt: skip
+    for view in (turned, row):
+        with pytest.raises(RuntimeError, match="is the output of a function that returns multiple"):
+            view.add_(1)
+
+
+def test_several_results_are_recorded_alike(monkeypatch):
+    x = torch.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]], requires_grad=True)
+    for _ in range(3):
+        x.max(1), x.topk(2), x.sort()
+        torch.nn.functional.layer_norm(x, (3,))
+    with monkeypatch.context() as patch:
+        patch.setattr(Binding, "recorded", None)
+        values, places = x.max(1)
+        largest, _ = x.topk(2)
+    assert (values.tolist(), places.tolist()) == ([3.0, 6.0], [0, 1])
+    assert (values.output_nr, values.grad_fn.name()) == (0, "MaxBackward0")
+    assert not places.requires_grad
+    (values.sum() + 2 * largest[:, 1].sum()).backward()
+    assert x.grad.tolist() == [[1.0, 0.0, 2.0], [0.0, 1.0, 2.0]]
+    with torch.no_grad():
+        assert x.sort()[0].grad_fn is None
+    with torch.inference_mode():
+        assert all(each.is_inference() for each in x.topk(1))
+    # What the pending record reads may be written afterwards.
+    with torch.no_grad():
+        y = x.detach().clone()
+        kept = y.sort()
+        y.zero_()
+    assert kept[1].tolist() == [[1, 2, 0], [0, 2, 1]]
 
 
 def test_several_views_are_not_kept():

@@ -1,4 +1,4 @@
-"""LLVM text of calling any operator of one fresh result: Binding.__call__, spelled out.
+"""LLVM text of calling any operator of fresh results: Binding.__call__, spelled out.
 
 Keeps     what a call's arguments say of its signature makes a key, and a dictionary knows the way;
           whatever is not plain is handed, whole and before anything happened, to Python.
@@ -59,7 +59,7 @@ class Arguments:
 
 
 def general_text(name: str, o: Offsets) -> str:
-    """The callable of an operator with any parameters and one fresh result."""
+    """The callable of an operator with any parameters and fresh results."""
     w = Writer(f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count, ptr %names)")
     s = Arguments(w)
     w.lines.append(f"  %table = load ptr, ptr {w.at('%self', CALLABLE['table'])}, align 8")
@@ -280,18 +280,15 @@ def _read_sequence(
 
 
 def _record(w: Writer, o: Offsets, s: Arguments, way: str, told_place: str) -> None:
-    """Record the call and give its result a history, and the bounds that its check told."""
-    out_place, storage_place = w.owner("out"), w.owner("storage")
+    """Record the call and give its results a history, and the bounds that its check told."""
+    out_place = w.owner("out")
     key_place, record_place = w.owner("key"), w.owner("record")
     site_place, numbers_place = w.owner("site"), w.owner("numbers")
     segment_place, signature_place = w.owner("segment"), w.owner("signature")
     layouts_place = w.owner("layouts")
-    mark_arguments = w.place("mark_arguments", "ptr", 2)
+    n_outputs = w.place("n_outputs", "i64")
     signature = w.load(way, WAY["signature"])
-    out_layout = w.load(way, WAY["layout"])
-    attributes = w.load(way, WAY["attributes"])
-    layouts = w.load(way, WAY["layouts"])
-    flags = w.load(way, WAY["flags"], "i64")
+    layout, several = w.load(way, WAY["layout"]), w.load(way, WAY["several"])
     stream = w.needs(w.local("ptr @stream(ptr %table)"), "failed")
     segment = w.load(stream, o["Stream.segment"])
     records = w.load(segment, o["Segment.records"])
@@ -301,37 +298,44 @@ def _record(w: Writer, o: Offsets, s: Arguments, way: str, told_place: str) -> N
     w.branch(room, "open", "surprise")
     w.label("open")
     w.store(w.held(signature), signature_place)
-    w.store(w.held(layouts), layouts_place)
+    w.store(w.held(w.load(way, WAY["layouts"])), layouts_place)
     w.store(w.held(segment), segment_place)
-    n_tensors, key = _own_slots(w, key_place, numbers_place, s, segment)
+    w.store("1", n_outputs, 0, "i64")
+    w.branch(w.is_null(several), "counted", "count_outputs")
+    w.label("count_outputs")
+    w.store(w.call("PyTuple_Size", several), n_outputs, 0, "i64")
+    w.goto("counted")
+    w.label("counted")
+    n_tensors, key = _own_slots(w, key_place, numbers_place, s, segment, n_outputs)
     set_site(w, o, stream, site_place)
-    w.store(w.needs(new_object(w, "storage"), "failed"), storage_place)
-    w.store(w.needs(new_object(w, "tensor"), "failed"), out_place)
     w.store(w.needs(w.call("PyTuple_New", "3"), "failed"), record_place)
-
-    # Nothing below runs Python before the record is in.
     fresh = w.load(segment, o["Segment.fresh"])
-    position = w.needs(w.call("PyLong_FromSsize_t", w.call("PyList_Size", fresh)), "failed")
-    fill_result(w, o, segment, out_layout, position, w.load(storage_place), w.load(out_place))
-    _set_bounds(w, o, told_place, w.load(storage_place))
+    w.branch(w.is_null(several), "one_result", "several_results")
+    _one_result(w, o, segment, layout, out_place, fresh, (key, n_tensors), told_place)
+    _several_results(
+        w, o, segment, several, out_place, fresh, (key, n_tensors), (s.index, n_outputs)
+    )
+    w.label("results")
     w.call("PyTuple_SetItem", key, "0", w.held(signature))
-    w.call("PyTuple_SetItem", key, w.new(f"add i64 {n_tensors}, 1"), position)
-    append_record(w, o, segment, records, fresh, storage_place,
+    append_record(w, o, segment, records, None, "",
                   (record_place, key_place, numbers_place, site_place))  # fmt: skip
     settle(w, o, segment)
-    w.branch(w.same(w.load(stream, o["Stream.grad_enabled"]), TRUE), "gradient", "no_gradient")
-    w.label("gradient")
-    w.branch(w.new(f"icmp eq i64 {flags}, 0"), "done")
-    n = loop(w, "tracked", s.index, n_tensors)
-    view = w.load(item(w, s.tensors, n))
-    no_history = w.same(w.load(view, o["Tensor._autograd"]), NONE)
-    no_base = w.same(w.load(view, o["Tensor._base"]), NONE)
-    w.branch(w.new(f"and i1 {no_history}, {no_base}"), "tracked_next", "attach")
-    w.label("tracked_next")
-    next_of(w, "tracked", s.index)
-    w.goto("done")
-    _give_history(w, o, mark_arguments, out_place, attributes, layouts, stream, s, site_place)
+    _give_history(w, o, out_place, way, stream, s, site_place)
+    _return(w, way, out_place)
+
+
+def _return(w: Writer, way: str, out_place: str) -> None:
+    """End of the call: the result, or results by their names."""
     w.label("done")
+    named, arguments = w.load(way, WAY["named"]), w.place("named_arguments", "ptr", 2)
+    w.branch(w.is_null(named), "unnamed", "named_results")
+    w.label("named_results")
+    w.store(w.load(out_place), arguments)
+    made = w.needs(w.call("PyObject_Vectorcall", named, arguments, "1", "null"), "failed")
+    w.call("Py_DecRef", w.load(out_place))
+    w.store(made, out_place)
+    w.goto("unnamed")
+    w.label("unnamed")
     result = w.take(out_place)
     w.let_go()
     w.returns(f"ptr {result}")
@@ -350,12 +354,65 @@ def _set_bounds(w: Writer, o: Offsets, told_place: str, storage: str) -> None:
     w.label("filled")
 
 
+def _one_result(
+    w: Writer, o: Offsets, segment: str, layout: str, out_place: str, fresh: str,
+    slots: tuple[str, str], told_place: str,
+) -> None:  # fmt: skip
+    """A tensor over a fresh storage. Once it is there, no Python runs before the record is in."""
+    storage_place = w.owner("storage")
+    w.label("one_result")
+    w.store(w.needs(new_object(w, "storage"), "failed"), storage_place)
+    w.store(w.needs(new_object(w, "tensor"), "failed"), out_place)
+    _fill(w, o, segment, layout, w.load(storage_place), w.load(out_place), fresh, slots)
+    _set_bounds(w, o, told_place, w.load(storage_place))
+    w.goto("results")
+
+
+def _several_results(
+    w: Writer, o: Offsets, segment: str, several: str, out_place: str, fresh: str,
+    slots: tuple[str, str], counts: tuple[str, str],
+) -> None:  # fmt: skip
+    """A tuple of tensors of the layouts `several`; all objects are made before one is filled."""
+    storages_place = w.owner("storages")
+    (key, n_tensors), (index, n_outputs) = slots, counts
+    w.label("several_results")
+    count = w.load(n_outputs, 0, "i64")
+    storages = w.needs(w.call("PyTuple_New", count), "failed")
+    w.store(storages, storages_place)
+    outs = w.needs(w.call("PyTuple_New", count), "failed")
+    w.store(outs, out_place)
+    n = loop(w, "make", index, count)
+    w.call("PyTuple_SetItem", storages, n, w.needs(new_object(w, "storage"), "failed"))
+    w.call("PyTuple_SetItem", outs, n, w.needs(new_object(w, "tensor"), "failed"))
+    next_of(w, "make", index)
+    n = loop(w, "fill", index, count)
+    layout, storage, out = (w.call("PyTuple_GetItem", of, n) for of in (several, storages, outs))
+    slot = w.new(f"add i64 {n_tensors}, {n}")
+    _fill(w, o, segment, layout, storage, out, fresh, (key, slot))
+    next_of(w, "fill", index)
+    w.goto("results")
+
+
+def _fill(
+    w: Writer, o: Offsets, segment: str, layout: str, storage: str, out: str, fresh: str,
+    slots: tuple[str, str],
+) -> None:  # fmt: skip
+    """Fill a fresh storage and the tensor over it; its number is the key's, behind the slots."""
+    key, before = slots
+    position = w.needs(w.call("PyLong_FromSsize_t", w.call("PyList_Size", fresh)), "failed")
+    fill_result(w, o, segment, layout, position, storage, out)
+    w.call("PyTuple_SetItem", key, w.new(f"add i64 {before}, 1"), position)
+    status = w.call("PyList_Append", fresh, storage)
+    w.branch(w.new(f"icmp ne i32 {status}, 0"), "failed")
+
+
 def _own_slots(
-    w: Writer, key_place: str, numbers_place: str, s: Arguments, segment: str
+    w: Writer, key_place: str, numbers_place: str, s: Arguments, segment: str, n_outputs: str
 ) -> tuple[str, str]:
     """Slots of the tensors and the run-time numbers."""
     n_tensors = w.load(s.n_tensors, 0, "i64")
-    key = w.needs(w.call("PyTuple_New", w.new(f"add i64 {n_tensors}, 2")), "failed")
+    n_slots = w.new(f"add i64 {n_tensors}, {w.load(n_outputs, 0, 'i64')}")
+    key = w.needs(w.call("PyTuple_New", w.new(f"add i64 {n_slots}, 1")), "failed")
     w.store(key, key_place)
     n = loop(w, "slots", s.index, n_tensors)
     view = w.load(item(w, s.tensors, n))
@@ -372,15 +429,28 @@ def _own_slots(
 
 
 def _give_history(
-    w: Writer, o: Offsets, mark_arguments: str, out_place: str, attributes: str, layouts: str,
-    stream: str, s: Arguments, site_place: str,
-) -> None:  # fmt: skip
-    """Attach a node, or mark what is made in inference mode."""
+    w: Writer, o: Offsets, out_place: str, way: str, stream: str, s: Arguments, site_place: str
+) -> None:
+    """Attach a node where an operand has a history, or mark what is made in inference mode."""
+    mark_arguments = w.place("mark_arguments", "ptr", 2)
+    w.branch(w.same(w.load(stream, o["Stream.grad_enabled"]), TRUE), "gradient", "no_gradient")
+    w.label("gradient")
+    flags = w.load(way, WAY["flags"], "i64")
+    w.branch(w.new(f"icmp eq i64 {flags}, 0"), "done")
+    n = loop(w, "tracked", s.index, w.load(s.n_tensors, 0, "i64"))
+    view = w.load(item(w, s.tensors, n))
+    no_history = w.same(w.load(view, o["Tensor._autograd"]), NONE)
+    no_base = w.same(w.load(view, o["Tensor._base"]), NONE)
+    w.branch(w.new(f"and i1 {no_history}, {no_base}"), "tracked_next", "attach")
+    w.label("tracked_next")
+    next_of(w, "tracked", s.index)
+    w.goto("done")
     w.label("attach")
     status = w.local(
         f"i32 @attach_any(ptr %table, ptr %self, ptr {s.operands}, "
-        f"i64 {w.load(s.n_operands, 0, 'i64')}, ptr {w.load(out_place)}, ptr {attributes}, "
-        f"ptr {layouts}, ptr {w.load(site_place)})"
+        f"i64 {w.load(s.n_operands, 0, 'i64')}, ptr {w.load(out_place)}, "
+        f"ptr {w.load(way, WAY['attributes'])}, ptr {w.load(way, WAY['layouts'])}, "
+        f"ptr {w.load(site_place)})"
     )
     w.branch(w.new(f"icmp eq i32 {status}, 0"), "done", "failed")
     w.label("no_gradient")
