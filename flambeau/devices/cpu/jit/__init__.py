@@ -200,6 +200,8 @@ def _uninterrupted(make: Callable[[], Image]) -> Image:
         thread.start()
     except RuntimeError:  # no thread can be started while the interpreter ends
         work()
+    except KeyError as error:  # threading's slip where a signal handler raises while one starts
+        raise error.__context__ or error from None
     else:
         thread.join()
     if not done:  # a handler has forked, and this is the child
