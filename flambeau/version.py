@@ -10,6 +10,7 @@ from typing import Final
 
 from flambeau.base.config import VERSION
 
+# git_version is looked up when it is asked for.
 __all__ = ["__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]  # noqa: F822
 
 __version__: Final = VERSION

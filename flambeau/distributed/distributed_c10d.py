@@ -7,7 +7,7 @@ Not here  any logic."""
 from __future__ import annotations
 
 from flambeau.base.missing import module_getattr
-from flambeau.distributed.collectives import *  # noqa: F403
-from flambeau.distributed.world import *  # noqa: F403
+from flambeau.distributed.collectives import *  # noqa: F403 - torch's path of them
+from flambeau.distributed.world import *  # noqa: F403 - torch's path of them
 
 __getattr__ = module_getattr(__name__)

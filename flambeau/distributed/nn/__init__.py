@@ -7,6 +7,6 @@ Not here  any logic."""
 from __future__ import annotations
 
 from flambeau.base.missing import module_getattr
-from flambeau.distributed.nn.functional import *  # noqa: F403
+from flambeau.distributed.nn.functional import *  # noqa: F403 - torch's path of them
 
 __getattr__ = module_getattr(__name__)

@@ -16,7 +16,7 @@ from typing import Any
 from flambeau.nn.modules import conversions, global_hooks, hooks, paths, state
 from flambeau.nn.modules.global_hooks import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, through
 from flambeau.nn.modules.naming import indented, type_name
-from flambeau.nn.modules.state import _IncompatibleKeys  # noqa: F401
+from flambeau.nn.modules.state import _IncompatibleKeys  # noqa: F401 - torch's path of it
 from flambeau.nn.parameter import Buffer, Parameter
 from flambeau.tensor import Tensor
 

@@ -136,6 +136,7 @@ def fresh(size: tuple[Any, ...], name: str, element: dtype | None, where: Any) -
         except TypeError:  # something unhashable: an error below
             found = None
         # True and 2.0 equal ints, as keys too, but are no sizes.
+        # A list is quicker than a generator.
         if found is not None and all([each.__class__ is int for each in size]):  # noqa: C419
             return found
     shape = creation.sizes_of(size, name)
