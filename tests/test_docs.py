@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\S+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)/?`")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -69,3 +70,17 @@ def test_links_lead_somewhere(page):
     targets = [link for link in LINK.findall(text) if "://" not in link]
     lost = [link for link in targets if not (page.parent / link).exists()]
     assert lost == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_paths_lead_somewhere(page):
+    """`engine/run.py` has to be there, wherever a page begins to count."""
+    named = set(PATH.findall(page.read_text(encoding="utf-8")))
+    lost = [path for path in named if not any(found.exists() for found in candidates(path))]
+    assert lost == []
+
+
+def candidates(path):
+    """Where a path that a page names may lie: in the repository, or in a room of the package."""
+    rooms = (room for room in (ROOT / "flambeau").rglob("*/") if room.name != "__pycache__")
+    return (folder / path for folder in (ROOT, ROOT / "flambeau", *rooms))
