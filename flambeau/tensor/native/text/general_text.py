@@ -29,7 +29,7 @@ from flambeau.tensor.native.text.loops import item, loop, next_of, push
 from flambeau.tensor.native.text.record_text import (
     append_record,
     fill_result,
-    hand_over,
+    give_up,
     set_site,
     settle,
 )
@@ -62,13 +62,7 @@ def general_text(name: str, o: Offsets) -> str:
     """The callable of an operator with any parameters and fresh results."""
     w = Writer(f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count, ptr %names)")
     s = Arguments(w)
-    w.lines.append(f"  %table = load ptr, ptr {w.at('%self', CALLABLE['table'])}, align 8")
-    w.lines.append(f"  %shape = load ptr, ptr {w.at('%self', CALLABLE['extra'])}, align 8")
-    arrange(w, s)
-    read(w, o, s)
-    dictionary = w.load("%self", CALLABLE["cache"])
-    found = w.call("PyDict_GetItemWithError", dictionary, w.load(s.key))
-    w.needs(found, "surprise")
+    found = look_up(w, o, s)
     # The number keeps alive what it points at: Python may run below, and the dictionary change.
     found_place = w.owner("found_way")
     w.store(w.held(found), found_place)
@@ -82,12 +76,20 @@ def general_text(name: str, o: Offsets) -> str:
     w.store(w.needs(told, "failed"), told_place)
     w.label("checked")
     _record(w, o, s, way, told_place)
-    w.label("surprise")
-    w.forgive("failed")
-    w.let_go()
-    w.goto("python")
-    hand_over(w)
+    give_up(w)
     return w.text()
+
+
+def look_up(w: Writer, o: Offsets, s: Arguments) -> str:
+    """What is known of calls with these layouts and attributes, by their key; borrowed."""
+    w.lines.append(f"  %table = load ptr, ptr {w.at('%self', CALLABLE['table'])}, align 8")
+    w.lines.append(f"  %shape = load ptr, ptr {w.at('%self', CALLABLE['extra'])}, align 8")
+    arrange(w, s)
+    read(w, o, s)
+    dictionary = w.load("%self", CALLABLE["cache"])
+    found = w.call("PyDict_GetItemWithError", dictionary, w.load(s.key))
+    w.needs(found, "surprise")
+    return found
 
 
 def arrange(w: Writer, s: Arguments) -> None:

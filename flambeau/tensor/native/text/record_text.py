@@ -409,6 +409,15 @@ def hand_over(w: Writer, name: str = "python") -> None:
     w.returns(f"ptr {found}")
 
 
+def give_up(w: Writer) -> None:
+    """Block `surprise`: what was raised on the way is forgotten, and the closure does it all."""
+    w.label("surprise")
+    w.forgive("failed")
+    w.let_go()
+    w.goto("python")
+    hand_over(w)
+
+
 def set_site(w: Writer, o: Offsets, stream: str, site_place: str) -> None:
     """Own the call site: the stream's where it says one, else the caller's."""
     told = w.load(stream, o["Stream.site"])

@@ -7,9 +7,9 @@ Not here  layouts of views (base/view_rules.py)."""
 from __future__ import annotations
 
 from flambeau.tensor.native.tables import CALLABLE, TABLE, VIEW_WAY, Offsets, new_object
-from flambeau.tensor.native.text.general_text import Arguments, arrange, read
+from flambeau.tensor.native.text.general_text import Arguments, look_up
 from flambeau.tensor.native.text.loops import item, loop, next_of
-from flambeau.tensor.native.text.record_text import hand_over
+from flambeau.tensor.native.text.record_text import give_up
 from flambeau.tensor.native.text.writer import NONE, TRUE, TYPE_OFFSET, Writer
 
 # What a key of a view leads to.
@@ -132,13 +132,7 @@ def view_text(name: str, o: Offsets) -> str:
     s = Arguments(w)
     out_place, attributes_place = w.owner("out"), w.owner("attributes")
     layouts_place = w.owner("layouts")
-    w.lines.append(f"  %table = load ptr, ptr {w.at('%self', CALLABLE['table'])}, align 8")
-    w.lines.append(f"  %shape = load ptr, ptr {w.at('%self', CALLABLE['extra'])}, align 8")
-    arrange(w, s)
-    read(w, o, s)
-    dictionary = w.load("%self", CALLABLE["cache"])
-    found = w.call("PyDict_GetItemWithError", dictionary, w.load(s.key))
-    w.needs(found, "surprise")
+    found = look_up(w, o, s)
     way = w.new(f"inttoptr i64 {w.call('PyLong_AsSsize_t', found)} to ptr")
     source = w.load(item(w, s.values, "0"))
     w.lines.append("  %stream = call ptr @stream(ptr %table)")
@@ -159,11 +153,7 @@ def view_text(name: str, o: Offsets) -> str:
     )
     w.store(w.needs(made, "surprise"), out_place)
     _with_history(w, o, source, out_place, history, attributes, layouts, s.operands)
-    w.label("surprise")
-    w.forgive("failed")
-    w.let_go()
-    w.goto("python")
-    hand_over(w)
+    give_up(w)
     return w.text()
 
 
@@ -269,9 +259,5 @@ def getitem_text(name: str, o: Offsets) -> str:
     w.label("named")
     _with_history(w, o, source, out_place, history, w.load(attributes_place),
                   w.load(layouts_place), operands)  # fmt: skip
-    w.label("surprise")
-    w.forgive("failed")
-    w.let_go()
-    w.goto("python")
-    hand_over(w)
+    give_up(w)
     return w.text()
