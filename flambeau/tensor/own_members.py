@@ -13,6 +13,8 @@ from typing import Any, Final
 from flambeau.base import dtypes
 from flambeau.base.dtypes import asked_for, dtype
 from flambeau.base.errors import helped
+from flambeau.base.layout import Layout
+from flambeau.base.shapes import infer_size
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members, saved
 from flambeau.tensor import conversion, functions, number_rules
@@ -76,17 +78,34 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     return functions.contiguous_copy(self)
 
 
+# Entries of a layout's memo, then it is forgotten.
+_MAX_MEMO: Final = 4096
+
+
 def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements under another shape: a view where strides allow, else a copy."""
     wanted = shape if shape is not None else sizes
-    wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else wanted
+    wanted = tuple(sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else wanted)
+    if self._layout.is_contiguous or not _must_copy(self._layout, wanted):
+        return functions.view(self, wanted)
+    return functions._unsafe_view(functions.contiguous_copy(self), wanted)
+
+
+def _must_copy(given: Layout, shape: tuple[Any, ...]) -> bool:
+    """Whether no strides show the elements in that shape; what is no shape is left to `view`."""
+    key = ("reshape", shape)
     try:
-        return functions.view(self, tuple(wanted))
-    except RuntimeError as error:
-        if "view size is not compatible" not in str(error):
-            raise
-    copied: Tensor = functions.contiguous_copy(self)
-    return functions._unsafe_view(copied, tuple(wanted))
+        found = given.memo.get(key)
+        if found is None:
+            from flambeau.base.view_rules import view_strides
+
+            strides = view_strides(given, infer_size(shape, given.n_elements))
+            if len(given.memo) > _MAX_MEMO:
+                given.memo.clear()
+            found = given.memo[key] = strides is None
+    except (TypeError, RuntimeError):
+        return False
+    return found is True
 
 
 def data_ptr(self: Tensor) -> int:
