@@ -98,6 +98,8 @@ def _vector(v: Any, like: Tensors, function: str, what: str) -> Tensors:
         layout = like[0]._layout
         return (RUNTIME.functions.ones(layout.shape, dtype=layout.dtype, device=layout.device),)
     _, vectors = _tuple_of(v, "v", function)
+    if len(like) == 1 and len(vectors) != 1:
+        raise RuntimeError("The given v should contain a single Tensor.")
     if len(vectors) != len(like):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}."
@@ -142,6 +144,11 @@ def _grad(
 _INDEPENDENT = (
     "The output of the user-provided function is independent of input {index}. This is not allowed "
     "in strict mode."
+)
+
+_OUTPUT_INDEPENDENT = (
+    "Output {} of the user-provided function is independent of input {{index}}. This is not "
+    "allowed in strict mode."
 )
 
 
@@ -199,7 +206,7 @@ def jvp(
     )
 
 
-def _rows(output: Any, places: Tensors, create_graph: bool, strict: bool) -> list[Any]:
+def _rows(number: int, output: Any, places: Tensors, create_graph: bool, strict: bool) -> list[Any]:
     """One block of the Jacobian an input: output shape x input shape."""
     layout = output._layout
     t = RUNTIME.functions
@@ -207,10 +214,10 @@ def _rows(output: Any, places: Tensors, create_graph: bool, strict: bool) -> lis
     collected: list[list[Any]] = [[] for _ in places]
     for index in range(layout.n_elements):
         found = _grad((flat[index],), places, (t.ones((), dtype=layout.dtype),), create_graph,
-                      _INDEPENDENT if strict else None)  # fmt: skip
+                      _OUTPUT_INDEPENDENT.format(number) if strict else None)  # fmt: skip
         for block, value in zip(collected, found, strict=True):
             block.append(value)
-    blocks = []
+    blocks: list[Any] = []
     for block, place in zip(collected, places, strict=True):
         shape = (*layout.shape, *place._layout.shape)
         if block:
@@ -271,8 +278,8 @@ def jacobian(
         _check_outputs(outputs, places, strict)
         blocks = tuple([
             _same(tuple(_finished(each, create_graph) for each in
-                        _rows(output, places, create_graph, strict)), is_tuple)
-            for output in outputs
+                        _rows(number, output, places, create_graph, strict)), is_tuple)
+            for number, output in enumerate(outputs)
         ])  # fmt: skip
     return _same(blocks, out_is_tuple)
 
@@ -286,7 +293,7 @@ def _scalar(value: Any, function: str) -> Any:
             f"The Tensor returned by the function given to {function} should contain a single "
             "element"
         )
-    return value.squeeze()
+    return value
 
 
 def hessian(
@@ -297,7 +304,7 @@ def hessian(
     is_tuple, values = _tuple_of(inputs, "inputs", "hessian")
 
     def gradient(*places: Any) -> Any:
-        value = _scalar(func(*places), "hessian")
+        value = _scalar(func(*places), "hessian").squeeze()
         _check_outputs((value,), places, strict)
         ones = (ones_like(value),)
         rows = _grad((value,), places, ones, True, _INDEPENDENT if strict else None)

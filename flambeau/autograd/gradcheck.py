@@ -73,7 +73,7 @@ def _numerical(
                 parts[index] = parts[index] + step
                 changed = moved.reshape(tensor._layout.shape)
                 set_requires_grad(changed, True)
-                arguments = (*inputs[:position], changed, *inputs[position + 1 :])
+                arguments = tuple([changed if each is tensor else each for each in inputs])
                 with enable_grad():
                     outputs = _outputs(func, arguments)
                 sides.append([_flat_values(outputs[n]) for n in wanted])
@@ -156,7 +156,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
 
 def _compare(
     func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
-    ways: list[Callable[..., Any]],
+    nondet_tol: float, ways: list[Callable[..., Any]],
 ) -> None:  # fmt: skip
     positions = _check_inputs(inputs)
     with enable_grad():
@@ -167,6 +167,8 @@ def _compare(
         return
     differentiated = [inputs[n] for n in positions]
     analytical = [[way(outputs[n], differentiated) for n in wanted] for way in ways]
+    again = [[way(outputs[n], differentiated) for n in wanted] for way in ways]
+    _check_repeated(analytical, again, nondet_tol)
     for place, position in enumerate(positions):
         numerical = _numerical(func, inputs, position, eps, len(wanted), wanted)
         for block, n in enumerate(wanted):
@@ -177,6 +179,19 @@ def _compare(
                         f"numerical:{_table(numerical[block])}\n"
                         f"analytical:{_table(found[block][place])}\n"
                     )
+
+
+def _check_repeated(first: Any, again: Any, nondet_tol: float) -> None:
+    """Two backward passes over one graph have to agree."""
+    if isinstance(first, list):
+        for one, other in zip(first, again, strict=True):
+            _check_repeated(one, other, nondet_tol)
+    elif abs(first - again) > nondet_tol:
+        raise GradcheckError(
+            "Backward is not reentrant, i.e., running backward with same input and grad_output "
+            "multiple times gives different values, although analytical gradient matches numerical "
+            f"gradient.The tolerance for nondeterminism was {nondet_tol}."
+        )
 
 
 def _check_constant(
@@ -215,8 +230,9 @@ def gradcheck(
 ) -> bool:
     """Whether gradients of func agree with central differences, element by element.
 
-    fast_mode and the checks of details (undefined gradients, determinism, dtypes) are accepted;
-    every element is always compared, and batched gradients are rows one after the other.
+    fast_mode and the checks of details (undefined gradients, dtypes) are accepted; every element is
+    always compared, and batched gradients are rows one after the other. Gradients that differ by
+    more than nondet_tol from one backward pass to the next are refused.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError(
@@ -232,7 +248,7 @@ def gradcheck(
     ways = [_analytical] * check_backward_ad + [_forward] * check_forward_ad
     values = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     try:
-        _compare(func, values, eps, atol, rtol, ways)
+        _compare(func, values, eps, atol, rtol, nondet_tol, ways)
     except RuntimeError:
         if raise_exception:
             raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from flambeau.base.errors import helped
 from flambeau.gradients.backward import current_pass
@@ -19,8 +19,9 @@ from flambeau.gradients.members import history, requires_grad
 from flambeau.gradients.saved import bump, disable_saved_tensors_hooks, saved_tensors_hooks
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge",
-    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
+    "saved_tensors_hooks",
 ]  # fmt: skip
 
 
@@ -36,6 +37,53 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
             return tensor.to(device)
 
         super().__init__(pack, unpack)
+
+
+class allow_mutation_on_saved_tensors:  # noqa: N801 - torch's name
+    """A context in which saved values may be written in place: the graph keeps what was saved.
+
+    Each value is copied when it is saved. Graphs recorded inside are differentiated inside.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with allow_mutation_on_saved_tensors():
+    ...     y = x * 2
+    ...     z = (y * y).sum()
+    ...     _ = y.zero_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([8., 8.])
+    """
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._hooks = saved_tensors_hooks(self._pack, self._unpack)
+
+    def _pack(self, tensor: Any) -> Any:
+        return tensor.detach().clone()
+
+    def _unpack(self, kept: Any) -> Any:
+        if not self._is_open:
+            raise AssertionError(
+                helped(
+                    "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+                    "in which the graph was originally recorded.",
+                    fix="call backward() inside the with block",
+                )
+            )
+        return kept
+
+    def clear(self) -> None:
+        """Accepted for torch's sake: a copy goes with the graph that holds it."""
+
+    def __enter__(self) -> Self:
+        self._hooks.__enter__()
+        self._is_open = True
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._is_open = False
+        self._hooks.__exit__(*error)
 
 
 def increment_version(tensor: Any) -> None:

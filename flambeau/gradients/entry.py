@@ -36,7 +36,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     """The place in the graph where the tensor's gradient arrives."""
     own = history(tensor)
     if own is None:
-        raise RuntimeError("It is not possible to get the gradient edge of a Tensor that does not "
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
                            "require gradients")  # fmt: skip
     node = own if own.__class__ is AccumulateGrad else exposed(own)
     return GradientEdge(node, own.output_index)

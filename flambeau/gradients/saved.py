@@ -221,7 +221,7 @@ def save(tensor: Any, history: Any) -> Entry | HookedValue:
     version = counter.version
     try:
         recorder.grad_enabled = False
-        if history is not OWN and tensor._autograd is history:
+        if (history is OWN and tensor._autograd is not None) or tensor._autograd is history:
             packed = pack_hook(tensor)
         else:
             twin = RUNTIME.alias(tensor)
@@ -232,7 +232,7 @@ def save(tensor: Any, history: Any) -> Entry | HookedValue:
     if counter.version != version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
-            "to pack hook can not be modified by in-place operations as this can lead to "
+            "to pack hook cannot be modified by in-place operations as this can lead to "
             "unexpected side-effects. Please open an issue if you need to perform in-place "
             "operations on the input to a pack hook."
         )

@@ -418,3 +418,20 @@ def test_marked_inputs_count_as_written():
     assert y._version == 1
     with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
         square.backward()
+
+
+def test_an_input_returned_as_it_is_without_gradients():
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        made = Same.apply(x)
+    assert made is not x
+    assert not made.requires_grad

@@ -95,3 +95,26 @@ def test_errors():
 def test_independent_outputs_give_zeros():
     x = torch.tensor([1.0, 2.0])
     assert F.jacobian(lambda a: torch.tensor([1.0]) * 2.0, x).tolist() == [[0.0, 0.0]]
+
+
+def test_derivatives_of_powers_end_in_zeros():
+    """As in torch: the second derivative of a square is in the graph, the third is zero."""
+    for square in (lambda x: x**2, torch.square):
+        x = torch.tensor([3.0], requires_grad=True)
+        (first,) = torch.autograd.grad(square(x).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad(first.sum(), x, create_graph=True)
+        (third,) = torch.autograd.grad(second.sum(), x, create_graph=True)
+        assert [each.item() for each in (first, second, third)] == [6.0, 2.0, 0.0]
+        assert second.requires_grad
+    hessian = torch.autograd.functional.hessian(
+        lambda x: (x**2).sum(), torch.ones(2), create_graph=True
+    )
+    assert hessian.tolist() == [[2.0, 0.0], [0.0, 2.0]]
+
+
+def test_what_strict_mode_and_vectors_refuse():
+    x = torch.ones(2)
+    with pytest.raises(RuntimeError, match=r"^Output 0 of the user-provided function is independe"):
+        torch.autograd.functional.jacobian(lambda a, b: a * 2, (x, x), strict=True)
+    with pytest.raises(RuntimeError, match=r"^The given v should contain a single Tensor"):
+        torch.autograd.functional.vjp(lambda a: a * 2, x, (x, x))

@@ -96,3 +96,24 @@ def test_a_function_that_forgets_its_input():
     with pytest.raises(RuntimeError, match="Numerical gradient for function expected to be zero"):
         gradcheck(lambda a: a.detach() * 2.0, doubles(0.3))
     assert gradcheck(lambda a: a.detach() * 0.0, doubles(0.3))
+
+
+def test_one_tensor_given_twice_moves_in_both_places():
+    x = torch.tensor([0.3, 0.5], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a, b: a * b, (x, x))
+
+
+def test_gradients_that_differ_from_pass_to_pass_are_refused():
+    class Noisy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2 + torch.rand(2, dtype=torch.float64)
+
+    x = torch.tensor([0.3, 0.5], dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"^Backward is not reentrant"):
+        torch.autograd.gradcheck(Noisy.apply, x)
+    assert torch.autograd.gradcheck(Noisy.apply, x, nondet_tol=9, atol=9)

@@ -149,3 +149,27 @@ def test_saved_attributes_of_nodes():
     y.sum().backward()
     with pytest.raises(RuntimeError, match="after they have already been freed"):
         _ = y.grad_fn._saved_self
+
+
+def test_pack_hooks_see_results_with_their_history():
+    x = torch.ones(2, requires_grad=True)
+    seen = []
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: (seen.append((t.is_leaf, t.requires_grad)), t)[1], lambda t: t
+    ):
+        (x.exp() * 2).sum().backward()
+    assert seen == [(False, True)]
+    assert torch.allclose(x.grad, 2 * x.detach().exp())
+
+
+def test_mutation_of_saved_tensors_is_allowed_where_asked():
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x * 2
+        z = (y * y).sum()
+        y.zero_()
+        z.backward()
+        late = (x * x).sum()
+    assert x.grad.tolist() == [8.0, 8.0]
+    with pytest.raises(AssertionError, match=r"^Trying to backward outside of the 'allow_mut"):
+        late.backward()

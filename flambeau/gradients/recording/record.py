@@ -242,10 +242,10 @@ def _general(plan: Plan) -> Attach:
             node.attributes = {**node.attributes, OUTPUT_LAYOUTS: [x._layout for x in outputs]}
         else:
             histories = [node]  # type: ignore[list-item]
-        save_slots(plan, node, operands, outputs)
         for tensor, own in zip(outputs, histories, strict=True):
             if tensor._layout.dtype.category >= 2:
                 tensor._autograd = own
+        save_slots(plan, node, operands, outputs)
 
     return attach
 

@@ -269,7 +269,9 @@ def _wrapped(tensor: Any, index: int, node: FunctionNode, inputs: list[Any], rec
         alias._base = tensor if tensor._base is None else tensor._base
         tensor = alias
     if not differentiable:
-        if is_input or tensor._base is None:
+        if is_input:
+            tensor._base = None  # through which it would require gradients
+        if tensor._base is None:
             tensor._autograd = None
         return tensor
     tensor._autograd = Output(node, index)

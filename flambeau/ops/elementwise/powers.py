@@ -42,6 +42,8 @@ class Square(Elementwise):
         return k.mul(input, input)
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
+        if t.is_grad_enabled():  # as a power, whose derivatives end in zeros, not in nothing
+            return grad * (input.pow(1) * 2)
         return grad * (input * 2)
 
 
@@ -145,7 +147,7 @@ class Power(Elementwise):
             return t.where(exponent == 0, 0, grad * slope)
         if exponent == 0:
             return t.zeros_like(grad)
-        if exponent == 2:
+        if exponent == 2 and not t.is_grad_enabled():
             return grad * (input * 2)
         return grad * (input.pow(exponent - 1) * exponent)
 
