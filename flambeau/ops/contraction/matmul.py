@@ -435,6 +435,9 @@ class Linear(Operator):
         check_dtypes(input, weight)
 
     def lower(self, b: Any, input: Any, weight: Any, bias: Any) -> Any:
+        element = input.dtype
+        if bias is not None:
+            input, weight = widened(b, input, weight)
         if len(weight.shape) == 1:
             weight = b.unsqueeze(weight, 0)
             result = b.select(self.lower(b, input, weight, None), len(input.shape) - 1, 0)
@@ -444,7 +447,9 @@ class Linear(Operator):
             result = result if len(input.shape) > 1 else b.select(result, 0, 0)
         if bias is None:
             return result
-        return b.map(lambda k, x, y: k.add(x, y), result, bias, dtype=result.dtype)
+        return b.map(
+            lambda k, x, y: k.add(x, y), result, bias, compute=element.compute, dtype=element
+        )
 
     def vjp(
         self, t: Any, grad: Any, input: Any, weight: Any, weight_layout: Any, needs: Any

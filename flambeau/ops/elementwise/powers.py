@@ -342,10 +342,11 @@ class LogAddExp(Elementwise):
         infinite = k.and_(k.eq(input, other), k.eq(k.abs(input), float("inf")))
         return k.select(infinite, input, total)
 
-    def vjp(self, t: Any, grad: Any, input: Any, other: Any, out: Any, needs: Any) -> Any:
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
+        # Not by the result: of large numbers it is rounded off more than they differ.
         return (
-            grad * (input - out).exp() if needs[0] else None,
-            grad * (other - out).exp() if needs[1] else None,
+            grad / (1 + (other - input).exp()) if needs[0] else None,
+            grad / (1 + (input - other).exp()) if needs[1] else None,
         )
 
 
@@ -363,10 +364,10 @@ class LogAddExp2(Elementwise):
         infinite = k.and_(k.eq(input, other), k.eq(k.abs(input), float("inf")))
         return k.select(infinite, input, total)
 
-    def vjp(self, t: Any, grad: Any, input: Any, other: Any, out: Any, needs: Any) -> Any:
+    def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
         return (
-            grad * t.exp2(input - out) if needs[0] else None,
-            grad * t.exp2(other - out) if needs[1] else None,
+            grad / (1 + t.exp2(other - input)) if needs[0] else None,
+            grad / (1 + t.exp2(input - other)) if needs[1] else None,
         )
 
 

@@ -120,7 +120,9 @@ class ArcTangent2(Elementwise):
         return k.atan2(input, other)
 
     def vjp(self, t: Any, grad: Any, input: Any, other: Any, needs: Any) -> Any:
-        share = grad / (input * input + other * other)
+        square = input * input + other * other
+        # At the origin 0, as in torch.
+        share = grad * t.masked_fill(square.reciprocal(), square == 0, 0)
         return share * other if needs[0] else None, share * -input if needs[1] else None
 
 
@@ -416,4 +418,4 @@ class CopySign(Elementwise):
         return k.copysign(input, other)
 
     def vjp(self, t: Any, grad: Any, input: Any, out: Any) -> Any:
-        return t.masked_fill(grad * (out / input), input == 0, 0), t.zeros_like(grad)
+        return grad * t.masked_fill(out / input, input == 0, 0), t.zeros_like(grad)

@@ -104,3 +104,14 @@ def test_what_is_added_to_a_product_is_rounded_with_it(dtype):
         torch.stack([torch.addmv(added[:, n], left, right[:, n]) for n in range(8)], 1),
     ):  # fmt: skip
         assert torch.equal(found, once)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shape", [(5, 16), (2, 3, 16), (16,)])
+def test_linear_of_halves_is_rounded_once(dtype, shape):
+    torch.manual_seed(0)
+    x, w, b = (torch.randn(each).to(dtype) for each in (shape, (7, 16), (7,)))
+    wide = torch.nn.functional.linear(x.float(), w.float(), b.float())
+    made = torch.nn.functional.linear(x, w, b)
+    assert made.dtype is dtype
+    assert torch.equal(made, wide.to(dtype))
