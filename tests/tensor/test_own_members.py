@@ -6,7 +6,7 @@ from flambeau.tensor import functions
 
 def test_reshape_tries_no_view_that_cannot_be(monkeypatch):
     x = torch.arange(24.0).reshape(4, 6)
-    turned, stepped = x.t(), x[:, ::2]
+    turned, left = x.t(), x[:, :3]
     tried = []
     view = functions.view
 
@@ -17,7 +17,7 @@ def test_reshape_tries_no_view_that_cannot_be(monkeypatch):
     monkeypatch.setattr(functions, "view", noted)
     for _ in range(2):
         assert turned.reshape(24)[:3].tolist() == [0.0, 6.0, 12.0]
-        assert stepped.reshape(2, -1).tolist() == [[0, 2, 4, 6, 8, 10], [12, 14, 16, 18, 20, 22]]
+        assert left.reshape(2, -1).tolist() == [[0, 1, 2, 6, 7, 8], [12, 13, 14, 18, 19, 20]]
     assert not tried
     assert turned.reshape(2, 3, 4).data_ptr() == x.data_ptr()
     assert tried == [(2, 3, 4)]
