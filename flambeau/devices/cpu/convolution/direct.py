@@ -112,8 +112,8 @@ def _placed(
     strides = bytes_of(image.strides, g.size)
     vectors = way.tile[1]
     is_dense = strides[3:] == [image.shape[4] * g.size, g.size]
-    # A tile that is not full reads on.
-    are_full = way.n_vectors % vectors == g.out_rows % way.rows == 0
+    # A tile that is not full reads on, and so does a vector that runs on.
+    are_full = way.n_vectors % vectors == g.out_rows % way.rows == 0 and not way.is_wide
     if is_dense and not any(padding) and are_full:
         return [], At("read", 0), strides, 0
     line = (image.shape[4] + 2 * padding[2]) * g.size
