@@ -1,18 +1,12 @@
-"""torch.fx: functions are marked for no tracer."""
+"""torch.fx's package offers what its files have."""
 
 import pytest
 
 from flambeau import fx
 
 
-def test_functions_are_marked_and_nothing_is_traced():
-    @fx.wrap
-    def double(x):
-        return 2 * x
-
-    assert double(2) == 4
-    assert fx.wrap("double") == "double"
-    with pytest.raises(RuntimeError, match="Must be either a callable or string name"):
-        fx.wrap(3)
-    with pytest.raises(AttributeError, match="programs are run, not traced"):
-        fx.symbolic_trace  # noqa: B018
+def test_names_are_found_where_they_are():
+    assert fx.Graph is fx.graph.Graph
+    assert fx.symbolic_trace is fx._symbolic_trace.symbolic_trace
+    with pytest.raises(AttributeError, match=r"module 'torch.fx' has no attribute 'nothing'"):
+        fx.nothing  # noqa: B018

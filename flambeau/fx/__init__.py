@@ -1,31 +1,22 @@
-"""torch.fx: what programs say to a tracer, here to none.
+"""torch.fx: programs as graphs of their steps, to look at and to change.
 
-Keeps     a program that marks its functions for tracing runs; one that traces is told that
-          programs are run, not traced.
-Touches   nothing.
-Not here  a tracer."""
+Keeps     a traced module computes what the module computes, by the same functions; fusion needs no
+          trace.
+Touches   the files beside it, lazily.
+Not here  any logic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from flambeau.base.missing import lazy_names
 
-from flambeau.base.missing import module_getattr
+_FILES: dict[str, tuple[str, ...]] = {
+    "_symbolic_trace": ("Tracer", "symbolic_trace", "wrap"),
+    "graph": ("CodeGen", "Graph"),
+    "graph_module": ("GraphModule",),
+    "interpreter": ("Interpreter", "Transformer"),
+    "node": ("Node", "map_arg"),
+    "proxy": ("Proxy",),
+}
+_WHERE = {name: file for file, names in _FILES.items() for name in names}
 
-__all__ = ["wrap"]
-
-
-def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
-    """Marks a function of the module that a tracer is not to look into: returned as it is.
-
-    >>> wrap(len) is len
-    True
-    """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or string name"
-        )
-    return fn_or_name
-
-
-__getattr__ = module_getattr(__name__)
+__getattr__, __dir__ = lazy_names(__name__, _WHERE, _FILES)
