@@ -2,16 +2,26 @@
 
 Keeps     importing this imports no family: REGISTRY finds an operator's file by its name.
 Touches   define, names, lazily.
-Not here  any operator."""
+Not here  any operator; namespaces of operators, as torch.ops has them (_ops.py, which the root
+          package names here, since the names are the same)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+
+def _no_namespace(name: str) -> Any:
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# What finds torch.ops.NAME; the root package puts it here.
+namespace: Callable[[str], Any] = _no_namespace
 
 
 def __getattr__(name: str) -> Any:
     if name != "REGISTRY":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return namespace(name)
     from flambeau.ops.define import REGISTRY
 
     return REGISTRY
