@@ -36,6 +36,7 @@ class ReduceOp(Enum):
 
 
 reduce_op = ReduceOp
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # the class of its members, in torch
 
 
 def _check(value: Any, name: str) -> None:
