@@ -14,6 +14,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, ClassVar, Final
 
+from flambeau.base.missing import missing_name
 from flambeau.engine import stream
 from flambeau.nn.modules.naming import type_name
 from flambeau.optim.state import STEP, ParameterState, plain
@@ -298,6 +299,18 @@ class Optimizer:
         self._check_groups(param_group)
         self.param_groups.append(param_group)
 
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Any]], with_indices: bool = False
+    ) -> dict[Any, Any]:
+        """Lists divided by device and dtype, for steps over lists of tensors."""
+        from flambeau.optim.authoring import _group_tensors_by_device_and_dtype
+
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
+    def _cuda_graph_capture_health_check(self) -> None:
+        """Whether a step can be recorded for CUDA: nothing is checked, there being none."""
+
     def _check_parameters(self, tensors: list[Any]) -> None:
         for each in tensors:
             if not isinstance(each, Tensor):
@@ -341,3 +354,11 @@ def _fitted(parameter: Any, value: Any, key: Any = None) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         return type(value)(_fitted(parameter, each) for each in value)  # type: ignore[call-arg]
     return value
+
+
+def __getattr__(name: str) -> Any:
+    from flambeau.optim import authoring
+
+    if name.startswith("__") or name not in vars(authoring):
+        raise missing_name(__name__, name)
+    return getattr(authoring, name)
