@@ -1,14 +1,16 @@
 """torch._C: the few names that programs take from torch's C++ itself.
 
 Keeps     settings of the script compiler change nothing, as there is none.
-Touches   linalg.
+Touches   linalg, gradients.autocast.
 Not here  anything else of torch's C++."""
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Any
 
 from flambeau.base.missing import module_getattr
+from flambeau.gradients.autocast import is_autocast_enabled, set_autocast_enabled
 from flambeau.linalg import LinAlgError as _LinAlgError
 
 __all__ = ["_LinAlgError"]
@@ -33,5 +35,56 @@ def _jit_set_profiling_mode(profiling_flag: bool) -> bool:
 
 
 _jit_set_profiling_executor = _jit_set_profiling_mode
+
+
+class DispatchKey(Enum):
+    """Which of an operator's kernels is meant: by device, for gradients, under autocast."""
+
+    Undefined = auto()
+    CPU = auto()
+    CUDA = auto()
+    XPU = auto()
+    MPS = auto()
+    Meta = auto()
+    Autograd = auto()
+    AutogradCPU = auto()
+    AutogradCUDA = auto()
+    AutocastCPU = auto()
+    AutocastCUDA = auto()
+    AutocastXPU = auto()
+    AutocastMPS = auto()
+    CompositeExplicitAutograd = auto()
+    CompositeImplicitAutograd = auto()
+
+
+class DispatchKeySet:
+    """A set of dispatch keys."""
+
+    def __init__(self, *keys: DispatchKey) -> None:
+        self._keys = frozenset(keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys, *other._keys)
+
+    def has(self, key: DispatchKey) -> bool:
+        """Whether the key is in the set."""
+        return key in self._keys
+
+
+class _ExcludeDispatchKeyGuard:
+    """Context in which kernels of some keys are passed over: without autocast, if it is among
+    them."""
+
+    def __init__(self, excluded: DispatchKeySet) -> None:
+        self._pauses = excluded.has(DispatchKey.AutocastCPU)
+
+    def __enter__(self) -> None:
+        self._was_on = is_autocast_enabled("cpu")
+        if self._pauses:
+            set_autocast_enabled("cpu", False)
+
+    def __exit__(self, *_: object) -> None:
+        set_autocast_enabled("cpu", self._was_on)
+
 
 __getattr__ = module_getattr(__name__)

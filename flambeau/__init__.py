@@ -13,6 +13,7 @@ from flambeau.base import bytecode as _bytecode
 
 _bytecode.install(__spec__)
 
+from flambeau import ops as _ops_room
 from flambeau.base import dtypes as _dtypes
 from flambeau.base.devices import Device as device  # noqa: N813 - torch's name
 from flambeau.base.dtypes import (
@@ -139,7 +140,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "flambeau.tensor.public.formats": (
         "channels_last", "channels_last_3d", "contiguous_format", "memory_format",
-        "preserve_format", "strided", "layout", "sparse_coo",
+        "preserve_format", "strided", "layout", "sparse_bsc", "sparse_bsr", "sparse_coo",
+        "sparse_csc", "sparse_csr",
     ),
     "flambeau.linalg.top_level": (
         "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "cross", "det",
@@ -188,14 +190,24 @@ _METHODS = (
 )  # fmt: skip
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    "_C", "__config__", "_dynamo", "_utils", "_vmap_internals", "accelerator", "amp",
-    "autograd", "backends", "cli", "compiler", "cpu", "cuda", "debug", "distributed",
-    "distributions", "fft", "func", "functional", "futures", "fx", "hub", "io", "jit", "linalg",
-    "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random",
-    "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
-    "types", "utils", "version", "xpu",
+    "_C", "__config__", "_custom_ops", "_dynamo", "_ops", "_tensor_str", "_utils",
+    "_vmap_internals", "accelerator", "amp", "ao", "autograd", "backends", "cli", "compiler",
+    "cpu", "cuda", "debug", "distributed", "distributions", "fft", "func", "functional", "futures",
+    "fx", "hub", "io", "jit", "library", "linalg", "mps", "multiprocessing", "nn", "onnx", "optim",
+    "overrides", "profiler", "random", "return_types", "serialization", "signal", "sparse",
+    "special", "storage", "testing", "types", "utils", "version", "xpu",
 )  # fmt: skip
 _missing = _module_getattr(__name__)
+
+
+def _namespace(name: str) -> Any:
+    """torch.ops.NAME: the operators of one library."""
+    from flambeau._ops import namespace
+
+    return namespace(name)
+
+
+_ops_room.namespace = _namespace
 
 
 def __getattr__(name: str) -> Any:

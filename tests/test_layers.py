@@ -25,7 +25,7 @@ LAYERS = (
     ("tensor",),
     ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "fft", "special", "amp", "io",
      "cpu", "distributed", "distributions", "sparse", "backends", "cuda", "jit", "multiprocessing",
-     "onnx", "profiler", "signal", "hub", "fx"),
+     "onnx", "profiler", "signal", "hub", "fx", "ao", "_dynamo"),
     ("testing", "debug", "cli"),
 )  # fmt: skip
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
@@ -39,6 +39,7 @@ DEPENDENCIES = {"llvmlite", "numpy"}
 TEST_ONLY = {"codegen/exact_reader/functions.py": "mpmath"}
 # file -> package of an extra that it imports at first use, and names where it is not installed
 EXTRAS = {
+    "hub/progress.py": "tqdm",
     "linalg/lapack.py": "scipy_openblas32",
     "utils/tensorboard/embedding.py": "tensorboard",
     "utils/tensorboard/summary.py": "tensorboard",

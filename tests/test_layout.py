@@ -30,6 +30,7 @@ LONG_FUNCTIONS: dict[str, str] = {
 # folder -> why it may hold more files
 FULL_FOLDERS: dict[str, str] = {
     "flambeau": "torch's own modules: programs import them by these paths",
+    "tests": "tests of the files at the root of flambeau, and of the whole tree",
     "tests/recorded": "a script for each file of answers, and the cases that both sides run",
     "flambeau/distributions": "a file a family, beside torch's own paths",
     "flambeau/nn/modules": "torch's own files: programs import layers by these paths",

@@ -43,7 +43,6 @@ _MODULES = {
         "programs are run, not traced",
         "torch.save(model.state_dict(), path), and export from PyTorch: files go both ways",
     ),
-    "torch.fx": ("programs are run, not traced", "hooks of modules see what goes through them"),
     "torch.utils.cpp_extension": (
         "extensions in C++ are built against torch's own tensors",
         "write it in tensor operators: they are fused into one loop",
@@ -153,7 +152,8 @@ def missing_name(module_name: str, name: str, names: Iterable[str] | None = None
 def _asked_by_import_from(module_name: str) -> bool:
     """Whether the first frame outside the module and this file stands at an IMPORT_FROM."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") in (module_name, __name__):
+    passed = (module_name, torch_name(module_name), __name__)
+    while frame is not None and frame.f_globals.get("__name__") in passed:
         frame = frame.f_back
     return frame is not None and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM
 

@@ -109,6 +109,7 @@ def as_torch() -> ModuleType:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     sys.modules["torch"] = flambeau
+    flambeau.__name__ = "torch"  # libraries that patch torch look for names under its own
     return flambeau
 
 

@@ -6,11 +6,13 @@ Not here  repositories of GitHub: their code is not fetched."""
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlparse
 
 from flambeau.base.missing import module_getattr
 from flambeau.hub.loading import (
     HASH_REGEX,
+    _get_torch_home,
     download_url_to_file,
     get_dir,
     help,
@@ -21,8 +23,18 @@ from flambeau.hub.loading import (
 )
 
 __all__ = [
-    "HASH_REGEX", "download_url_to_file", "get_dir", "help", "list", "load",
+    "HASH_REGEX", "_get_torch_home", "download_url_to_file", "get_dir", "help", "list", "load",
     "load_state_dict_from_url", "set_dir", "urlparse",
 ]  # fmt: skip
 
-__getattr__ = module_getattr(__name__)
+
+def __getattr__(name: str) -> Any:
+    if name != "tqdm":
+        return _missing(name)
+    from flambeau.hub.progress import tqdm
+
+    globals()["tqdm"] = tqdm
+    return tqdm
+
+
+_missing = module_getattr(__name__)

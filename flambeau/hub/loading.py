@@ -32,11 +32,13 @@ def get_dir() -> str:
     >>> get_dir().endswith("hub")
     True
     """
-    if _folder is not None:
-        return _folder
+    return _folder if _folder is not None else os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    """The folder of what is downloaded: $TORCH_HOME, or a folder of the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

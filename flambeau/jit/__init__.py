@@ -66,6 +66,9 @@ def script_if_tracing(fn: Any) -> Any:
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
 def export(fn: Any) -> Any:
     """The method itself."""
     return fn
@@ -74,6 +77,14 @@ def export(fn: Any) -> Any:
 def unused(fn: Any) -> Any:
     """The method itself."""
     return fn
+
+
+def _overload(func: Any) -> Any:
+    """The function itself: a script would take its annotations for one of several signatures."""
+    return func
+
+
+_overload_method = _overload
 
 
 def ignore(drop: Any = False, **named: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from flambeau.base.errors import helped
 from flambeau.base.missing import module_getattr
 
-__all__ = ["OnnxExporterError", "export", "is_in_onnx_export"]
+__all__ = ["OnnxExporterError", "export", "is_in_onnx_export", "register_custom_op_symbolic"]
 
 
 class OnnxExporterError(RuntimeError):
@@ -35,4 +35,19 @@ def export(model: Any, args: Any = (), f: Any = None, **named: Any) -> Any:
     )
 
 
-__getattr__ = module_getattr(__name__)
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+    """Give an operator its form in ONNX: never asked for, since nothing is exported."""
+
+
+_MODULES = ("symbolic_helper", "symbolic_opset11")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        return _missing(name)
+    from importlib import import_module
+
+    return import_module(f"{__name__}.{name}")
+
+
+_missing = module_getattr(__name__)

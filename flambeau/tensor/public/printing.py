@@ -233,14 +233,15 @@ def contents(tensor: Tensor, indent: int) -> str:
     )  # fmt: skip
 
 
-def with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+def with_suffixes(text: str, suffixes: list[str], indent: int, force_newline: bool = False) -> str:
     """dtype=, grad_fn= and so on behind the contents, on a line of their own where they must."""
     parts = [text]
     length = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if length + len(suffix) + 2 > OPTIONS.linewidth:
+        if force_newline or length + len(suffix) + 2 > OPTIONS.linewidth:
             parts.append(",\n" + " " * indent + suffix)
             length = indent + len(suffix)
+            force_newline = False
         else:
             parts.append(", " + suffix)
             length += len(suffix) + 2

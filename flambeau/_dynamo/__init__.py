@@ -44,4 +44,17 @@ def disable(fn: Any = None, recursive: bool = True, **named: Any) -> Any:
     return allow_in_graph if fn is None else fn
 
 
-__getattr__ = module_getattr(__name__)
+_MODULES = ("eval_frame", "utils")
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "OptimizedModule":
+        return import_module(f"{__name__}.eval_frame").OptimizedModule
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    return _missing(name)
+
+
+_missing = module_getattr(__name__)
