@@ -52,15 +52,18 @@ def copies():
     blocks = [memory.allocate(4 * N) for _ in range(2)]
     for block in blocks:
         ctypes.memset(block.address, 1, 4 * N)  # else reading it reads one page of zeros
-    arguments = array("q", [block.address for block in blocks])
+    nothing = array("q", (0,))
     found = {}
     for name, hint in (("copy", ""), ("copy, streaming stores", ", !nontemporal !0")):
         kernel = "bandwidth_" + ("streaming" if hint else "plain")
         text = COPY.format(name=kernel, lanes=lanes, bytes=4 * lanes, hint=hint)
         address = jit.compile_functions({kernel: text})[kernel]
+        # One kernel with two arguments, see runner/words.py.
+        program = array("q", (1, 2, 0, 0, address, N // lanes, CHUNK // lanes, 2, 0, 0))
+        program.extend([block.address for block in blocks])
 
-        def copy(address=address, keep=blocks):
-            runner.run_single(address, arguments, N // lanes, CHUNK // lanes)
+        def copy(program=program, keep=blocks):
+            runner.run(program, nothing, nothing)
 
         found[name] = (copy, 8 * N)
     return found

@@ -36,9 +36,9 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     theta   (N, 2, 3) for images, (N, 3, 4) for volumes
     size    (N, C, H, W) or (N, C, D, H, W) of what will be sampled
 
-    >>> affine_grid(t.eye(2, 3)[None], (1, 1, 1, 2), align_corners=True)
-    tensor([[[[-1.,  0.],
-              [ 1.,  0.]]]])
+    >>> affine_grid(t.eye(2, 3)[None], (1, 1, 1, 2), align_corners=False)
+    tensor([[[[-0.5000,  0.0000],
+              [ 0.5000,  0.0000]]]])
     """
     if align_corners is None:
         _warn_of_default("grid_sample and affine_grid")
