@@ -31,6 +31,8 @@ from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 
 # In all tables together; each is 2 to 4 KB with what it was lowered to.
 MAX_SIGNATURES: Final = 20_000
+# Bounds of calls that an operator remembers.
+MAX_BOUNDS: Final = 100
 
 _TABLES: Final[list[dict[Any, Signature]]] = []
 _remembered: Final = [0]
@@ -64,6 +66,7 @@ class Binding(Parameters):
         bounded = type(operator).bounds is not Operator.bounds
         self.has_bounds = bounded and not operator.bounds_need
         self._bounds_need = operator.bounds_need
+        self._bounds: dict[Any, tuple[list[Any], int | None]] = {}
         self._plan: Any = None
 
     @property
@@ -226,6 +229,9 @@ class Binding(Parameters):
     def bounds_of(self, call: Call) -> tuple[list[Any], int | None]:
         """Where index values of calls with these layouts and attributes have to lie, and the one
         that is ignored."""
+        found = self._bounds.get(call.key) if not call.numbers else None
+        if found is not None:
+            return found
         seen: dict[str, Any] = {}
         for parameter, value in zip(self.parameters, call.values, strict=True):
             name = parameter.name
@@ -235,7 +241,12 @@ class Binding(Parameters):
                 seen[name] = tuple([each._layout for each in value])
             else:
                 seen[name] = value._layout if isinstance(value, Tensor) else value
-        return self.operator.bounds(**seen), seen.get("ignore_index")
+        found = self.operator.bounds(**seen), seen.get("ignore_index")
+        if not call.numbers:  # of which one may be out of bounds itself
+            if len(self._bounds) >= MAX_BOUNDS:
+                self._bounds.clear()
+            self._bounds[call.key] = found
+        return found
 
     def check_bounds(self, call: Call) -> None:
         """Raise the operator's error for index values outside their range, at this line."""

@@ -151,3 +151,30 @@ def test_a_view_assigned_to_where_it_lies_moves_nothing():
     double[0] *= 3
     double.sum().backward()
     assert leaf.grad.tolist() == [3.0, 1.0]
+
+
+def test_places_that_are_written_again_and_again() -> None:
+    """The quick way of x[indices] = values: what the first, general call does."""
+    table = torch.zeros(4, 3)
+    rows, columns = torch.tensor([0, -1, 2]), torch.tensor([1, 2, 0])
+    for turn in range(1, 4):
+        table[rows, columns] = torch.tensor([1.0, 2.0, 3.0]) * turn
+        table[table == turn] = table[table == turn] + 0.5
+    assert table.tolist() == [[0, 3.5, 0], [0, 0, 0], [9, 0, 0], [0, 0, 6]]
+    with pytest.raises(IndexError, match="index 4 is out of bounds for dimension 0 with size 4"):
+        table[rows + 2, columns] = torch.ones(3)
+    leaf = torch.ones(4, 3, requires_grad=True)
+    (table * leaf).sum().backward()
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        leaf[rows, columns] = torch.ones(3)
+    copy = leaf * 2
+    copy[rows, columns] = torch.ones(3)
+    (gradient,) = torch.autograd.grad(copy.sum(), leaf)
+    assert gradient.tolist() == [[2, 0, 2], [2, 2, 2], [0, 2, 2], [2, 2, 0]]
+
+
+def test_a_source_that_is_the_table_is_read_first() -> None:
+    table = torch.arange(4.0)
+    for _ in range(2):
+        table[torch.tensor([0, 1, 2, 3])] = table.flip(0)
+    assert table.tolist() == [0, 1, 2, 3]

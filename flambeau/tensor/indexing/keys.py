@@ -8,6 +8,8 @@ Not here  the hot forms (indexing/__init__.py)."""
 from __future__ import annotations
 
 import warnings
+from array import array
+from itertools import compress
 from typing import Any, Final
 
 from flambeau.base import dtypes, view_rules
@@ -15,8 +17,9 @@ from flambeau.base.devices import META
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
 from flambeau.engine import callsite, stream
+from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.views.parts import slice_bounds
-from flambeau.tensor import creation, functions, index_bounds, indexing
+from flambeau.tensor import conversion, creation, functions, index_bounds, indexing, inplace
 from flambeau.tensor.binding import binding
 from flambeau.tensor.tensor import Tensor, new_tensor
 
@@ -24,6 +27,8 @@ _WRONG: Final = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
     "indices (got {})"
 )
+# Up to this many elements of a mask Python looks at them itself.
+FEW_PLACES: Final = 1024
 _EVERYTHING: Final = slice(None)
 _WRONG_TENSOR: Final = "tensors used as indices must be long, int, byte or bool tensors"
 
@@ -275,8 +280,27 @@ def places(layout: Layout, at: int, item: Any) -> list[Tensor]:
                 f"The shape of the mask {list(mask)} at index {number} does not match the shape of "
                 f"the indexed tensor {list(layout.shape)} at index {at + number}"
             )
+    if item._layout.n_elements <= FEW_PLACES and item._layout.device is not META:
+        return _few_places(item)
     found = nonzero(item)
     return [functions.select(found, 1, number) for number in range(len(mask))]
+
+
+def _few_places(mask: Tensor) -> list[Tensor]:
+    """Places of what is true in a small mask, a tensor a dim: Python finds them, so that no other
+    count of them is another operator."""
+    values = conversion.flat_values(mask)
+    flat = list(compress(range(len(values)), values))
+    made: list[Tensor] = []
+    sizes = mask._layout.shape
+    for dim in reversed(range(len(sizes))):
+        size, here = sizes[dim], flat
+        if dim:
+            here, flat = [place % size for place in flat], [place // size for place in flat]
+        index = creation.from_bytes(array("q", here).tobytes(), (len(here),), dtypes.int64)
+        index_bounds.know(index, 0, max(size - 1, 0))
+        made.append(index)
+    return made[::-1]
 
 
 def nonzero(mask: Tensor) -> Tensor:
@@ -356,7 +380,39 @@ def put(self: Tensor, key: Any, value: Any) -> None:
     ndim = len(viewed._layout.shape) - len(found.dims)
     ndim += max(index._layout.ndim for index in found.indices)
     source = indexing.without_leading_ones(source, ndim)
-    functions.index_put_(viewed, found.indices, source, False, dims=found.dims)
+    _index_put(viewed, found.indices, source, found.dims)
+
+
+def _index_put(
+    target: Tensor, indices: list[Tensor], source: Tensor, dims: tuple[int, ...]
+) -> None:
+    """functions.index_put_, its signature remembered for what has no history and shares nothing."""
+    key = (_index_put, tuple([each._layout for each in indices]), source._layout, dims)
+    memo = target._layout.memo
+    signature: Any = memo.get(key)
+    tensors = [target, *indices, source]
+    sizes = target._layout.shape
+    is_plain = (
+        signature is not None
+        and target._autograd is target._base is source._autograd is source._base is None
+        and all(each._storage is not target._storage for each in tensors[1:])
+        and all(
+            index_bounds.first_outside(index, -sizes[dim], sizes[dim]) is None
+            for dim, index in zip(dims, indices, strict=True)
+        )
+    )
+    if is_plain:
+        site = stream.LOCAL.stream.site or callsite.site()
+        inplace.write(signature, tensors, (), site, (target,))
+        gradient_record.bump(target, site)
+        return
+    functions.index_put_(target, indices, source, False, dims=dims)
+    if signature is None:
+        bound = binding("index_put")
+        call = bound.taken_apart(bound.arranged((target, indices, source, False), {"dims": dims}))
+        if len(memo) > 4096:
+            memo.clear()
+        memo[key] = bound.signatures.get(("inplace", *call.key))
 
 
 def _masked(self: Tensor, mask: Tensor, source: Any) -> bool:

@@ -140,7 +140,7 @@ def binary(
     return made
 
 
-_OPTIONAL_KINDS: Final = ("OptionalTensor", "OptionalNumber")
+_OPTIONAL_KINDS: Final = ("OptionalTensor", "OptionalNumber", "OptionalOperand")
 
 
 def view(binding: Binding, function: Function, packs: bool = False) -> Function:

@@ -27,7 +27,7 @@ ROW_KINDS: Final = {
     "attribute": tables.IS_ATTRIBUTE, "Tensors": tables.IS_SEQUENCE,
     "Number": tables.IS_NUMBER, "OptionalNumber": tables.IS_NUMBER,
     "Tensor": tables.IS_TENSOR, "Operand": tables.IS_TENSOR,
-    "OptionalTensor": tables.IS_TENSOR,
+    "OptionalTensor": tables.IS_TENSOR, "OptionalOperand": tables.IS_TENSOR,
 }  # fmt: skip
 MAX_WAYS: Final = 4096
 
