@@ -208,8 +208,12 @@ class OperatorNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """(node, output index) for each operand that torch's overload has an edge for."""
+        from flambeau.gradients.recording import steps
+
         edges = super().next_functions
-        return tuple([edges[i] for i in names.shown_edges(self.plan.operator.name, self.layouts)])
+        operator = self.plan.operator.name
+        shown = tuple([edges[i] for i in names.shown_edges(operator, self.layouts)])
+        return steps.with_steps(self, operator, shown, step)
 
     def __getattr__(self, name: str) -> Any:
         """`_saved_self`, `_saved_result` and the like, by torch's or flambeau's names."""
@@ -223,6 +227,35 @@ class OperatorNode(Node):
             if wanted in self.attributes:
                 return self.attributes[wanted]
         raise AttributeError(f"'{self.node_name()}' object has no attribute '{name}'")
+
+
+class Step(Node):
+    """A node that is only shown: what it stands for is run by the node it was reached from."""
+
+    __slots__ = ("shown",)
+
+    def __init__(self, shown: tuple[tuple[Any, int], ...]) -> None:
+        self.edges = self.layouts = ()
+        self.extras = None
+        self.site = None
+        self.sequence = 0
+        self.shown = shown
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """What torch's node of this name leads to."""
+        return self.shown
+
+
+_STEPS: dict[str, type[Step]] = {}
+
+
+def step(name: str, shown: tuple[tuple[Any, int], ...]) -> Step:
+    """A node to be shown, of a class called `name`."""
+    made = _STEPS.get(name)
+    if made is None:
+        made = _STEPS.setdefault(name, type(name, (Step,), {"__slots__": ()}))
+    return made(shown)
 
 
 # Slots of a node of one or two operands that saved none of them nor its result.

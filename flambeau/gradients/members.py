@@ -67,6 +67,11 @@ def is_leaf(tensor: Any) -> bool:
     return found is None or found.__class__ is AccumulateGrad
 
 
+def is_view(tensor: Any) -> bool:
+    """Whether the tensor is a view that gradients know as one."""
+    return tensor._base is not None
+
+
 def grad_fn(tensor: Any) -> Any:
     """The node that made the tensor; None for a leaf."""
     found = history(tensor)

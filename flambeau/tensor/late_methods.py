@@ -10,7 +10,9 @@ from typing import Final
 
 LATE: Final[dict[str, dict[str, str]]] = {
     "gradients.tensor_methods": {name: name for name in ("backward", "detach")},
-    "gradients.members": {name: name for name in ("detach_", "requires_grad_")},
+    "gradients.members": {
+        "detach_": "detach_", "requires_grad_": "requires_grad_", "_is_view": "is_view"
+    },
     "tensor.public.typed.legacy": {"new": "new"},
     "gradients.modes": {"is_inference": "is_inference"},
     "gradients.hooks": {

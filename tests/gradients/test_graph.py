@@ -242,3 +242,34 @@ def test_linear_shows_the_edges_of_addmm():
     assert bare.name() == "MmBackward0"
     assert bare.next_functions[0] == (None, 0)
     assert len(bare.next_functions) == 2
+
+
+def chain(node):
+    """Names along a graph, in torch's spelling: Addmm(A, None, T(A)) for a linear layer."""
+    if node is None:
+        return "None"
+    name = node.name().removeprefix("torch::autograd::").removesuffix("Backward0")
+    below = ", ".join(chain(each) for each, _ in node.next_functions)
+    return "A" if name == "AccumulateGrad" else f"{name}({below})" if below else name
+
+
+def test_steps_between_are_torchs():
+    """Where torch's graph has several nodes and ours one, walking it shows torch's."""
+    w, b = torch.ones(3, 4, requires_grad=True), torch.ones(3, requires_grad=True)
+    matrix = torch.ones(2, 4, requires_grad=True)
+    batch = torch.ones(2, 5, 4, requires_grad=True)
+    for made, expected in (
+        (F.linear(matrix.detach(), w, b), "Addmm(A, None, T(A))"),
+        (F.linear(matrix, w), "Mm(A, T(A))"),
+        (F.linear(batch, w, b), "View(Addmm(A, View(A), T(A)))"),
+        (F.linear(batch, w), "UnsafeView(Mm(View(A), T(A)))"),
+        (F.linear(b, w.t()), "SqueezeBackward4(Mm(Unsqueeze(A), T(T(A))))"),
+        (F.cross_entropy(matrix, torch.tensor([0, 1])), "NllLoss(LogSoftmax(A))"),
+        (F.l1_loss(matrix, w[:2].detach()), "Mean(Abs(Sub(A, None)))"),
+        (batch @ batch.mT, "UnsafeView(Bmm(View(Expand(A)), View(Expand(Transpose(A)))))"),
+        (matrix @ w.t(), "Mm(A, T(A))"),
+    ):
+        assert chain(made.grad_fn) == expected
+    once, again = (made.grad_fn.next_functions[0][0] for _ in range(2))
+    assert once is again
+    assert isinstance(once, torch.autograd.graph.Node)

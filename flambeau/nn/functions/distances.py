@@ -48,7 +48,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
             f"{promotion.SCALAR_TYPE_NAMES[common.name]}"
         )
     shape = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
-    x1, x2 = x1.expand(shape), x2.expand(shape)
+    x1, x2 = (each if each.shape == shape else each.expand(shape) for each in (x1, x2))
     norms = [t.vector_norm(each, 2, dim, True).clone() for each in (x1, x2)]
     with no_grad():  # shorter vectors have the gradient of their own length, as in torch
         for norm in norms:

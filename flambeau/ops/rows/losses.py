@@ -176,7 +176,8 @@ class SmoothAbsoluteError(PlaceLoss):
         beta = attributes["beta"]
         difference = difference_of(input, target)
         sign = difference.sign()
-        return sign if beta == 0 else t.where(difference.abs() < beta, difference / beta, sign)
+        # What is no number stays that: it is not below beta, nor above.
+        return sign if beta == 0 else t.where(difference.abs() >= beta, sign, difference / beta)
 
     def vjp(
         self, t: Any, grad: Any, input: Any, target: Any, reduction: str, beta: Any, needs: Any
@@ -207,7 +208,7 @@ class Huber(PlaceLoss):
     def slope(self, t: Any, input: Any, target: Any, **attributes: Any) -> Any:
         delta = attributes["delta"]
         difference = difference_of(input, target)
-        return t.where(difference.abs() < delta, difference, difference.sign() * delta)
+        return t.where(difference.abs() >= delta, difference.sign() * delta, difference)
 
     def vjp(
         self, t: Any, grad: Any, input: Any, target: Any, reduction: str, delta: Any, needs: Any

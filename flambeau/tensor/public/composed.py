@@ -412,6 +412,8 @@ def diff(
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
         return functions.clone(input)
+    if input._layout.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
     parts = [each for each in (prepend, input, append) if each is not None]
     result = functions.cat(parts, dim) if len(parts) > 1 else input
     at = shapes.wrap_dim(dim, result._layout.ndim)
@@ -429,6 +431,8 @@ def diff(
 
 def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """Area under a curve by the trapezoidal rule."""
+    if y._layout.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     at = shapes.wrap_dim(dim, y._layout.ndim)
     size = y._layout.shape[at]
     pairs = functions.narrow(y, at, 1, size - 1) + functions.narrow(y, at, 0, size - 1)

@@ -353,7 +353,8 @@ def rtruediv(self: Tensor, other: Any) -> Any:
 
 def rpow(self: Tensor, other: Any) -> Any:
     """other ** self."""
-    return functions.pow(other, self) if is_number(other) else NotImplemented
+    takes = is_number(other) or isinstance(other, Tensor)
+    return functions.pow(other, self) if takes else NotImplemented
 
 
 def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
