@@ -173,7 +173,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle",
         "pixel_unshuffle", "prelu", "rrelu",
     ),
-    "flambeau.sparse": ("sparse_coo_tensor", "spmm"),
+    "flambeau.sparse": ("sparse_coo_tensor", "sparse_csr_tensor", "spmm"),
     "flambeau.tensor.public.typed.storages": ("TypedStorage", "UntypedStorage"),
     "flambeau.io": ("load", "save"),
     "flambeau.amp.grad_scaler": ("GradScaler",),

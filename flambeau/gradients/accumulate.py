@@ -51,7 +51,9 @@ def accumulate(leaf: AccumulateGrad, arrived: dict[Any, Any], create_graph: bool
         cotangent = conformed(cotangent, tensor._layout, leaf, 0)
     with _LOCK:
         before = tensor._grad
-        if before is not None:
+        if RUNTIME.has_sparse and (cotangent.is_sparse or getattr(before, "is_sparse", False)):
+            tensor._grad = _with_sparse(before, cotangent, create_graph)
+        elif before is not None:
             if create_graph:
                 tensor._grad = before + cotangent
             else:
@@ -65,6 +67,15 @@ def accumulate(leaf: AccumulateGrad, arrived: dict[Any, Any], create_graph: bool
         else:
             tensor._grad = _copy(cotangent, tensor._layout)
     hooks.run_leaf_hooks(leaf, tensor)
+
+
+def _with_sparse(before: Any, cotangent: Any, create_graph: bool) -> Any:
+    """What .grad becomes where it or what arrives is sparse."""
+    if before is None:
+        return cotangent if create_graph else cotangent.detach().clone()
+    if before.is_sparse and not cotangent.is_sparse:
+        return cotangent + before  # a dense one takes a sparse one, not the other way
+    return before + cotangent if before.is_sparse or create_graph else before.add_(cotangent)
 
 
 def _obeys(have: Any, want: Any) -> bool:

@@ -106,7 +106,7 @@ def set_grad(tensor: Any, grad: Any) -> None:
     if grad is None:
         tensor._grad = None
         return
-    if not isinstance(grad, RUNTIME.tensor):
+    if not isinstance(grad, RUNTIME.tensor) and not getattr(grad, "is_sparse", False):
         raise TypeError(
             f"assigned grad expected to be a Tensor or None but got grad of type "
             f"{type(grad).__name__}"

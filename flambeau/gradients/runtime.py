@@ -42,6 +42,7 @@ class Runtime:
     fill: Callable[[str, Any], Any]
 
     def __init__(self) -> None:
+        self.has_sparse = False  # whether there was ever a sparse tensor: until then nobody asks
         # Native code that finds a pass's nodes and that runs the ordinary ones, or None; asked for
         # once a pass. And what it wants of a plan: an address, 0 where the plan is not ordinary.
         self.native_walk: Callable[[], tuple[Callable[..., None], Callable[..., bool]] | None] = (

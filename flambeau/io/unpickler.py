@@ -219,7 +219,8 @@ class Unpickler(pickle.Unpickler):
 
     def _sparse_tensor(self, layout: Any, data: Any) -> Any:
         """A matrix of coordinates and values; coordinates outside of it are refused."""
-        from flambeau.sparse.coo import SparseTensor, sparse_coo_tensor
+        from flambeau.sparse.coo import SparseTensor
+        from flambeau.sparse.making import sparse_coo_tensor
 
         if layout is not formats.sparse_coo:
             raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")

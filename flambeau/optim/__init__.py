@@ -15,6 +15,7 @@ _FILES = {
     "Adadelta": "adadelta", "Adafactor": "adafactor", "Adagrad": "adagrad", "Adam": "adam",
     "AdamW": "adamw", "Adamax": "adamax", "ASGD": "asgd", "LBFGS": "lbfgs", "Muon": "muon",
     "NAdam": "nadam", "Optimizer": "optimizer", "RAdam": "radam", "RMSprop": "rmsprop",
+    "SparseAdam": "sparse_adam",
     "Rprop": "rprop", "SGD": "sgd",
 }  # fmt: skip
 _MODULES = (*sorted(set(_FILES.values())), "lr_scheduler", "swa_utils")

@@ -52,7 +52,7 @@ class Adafactor(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""
-        loss = groups.closed(closure)
+        loss = groups.closed(closure, self)
         with no_grad():
             for group in self.param_groups:
                 self._update([p for p in group["params"] if p._grad is not None], group)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from flambeau.optim import differentiable
+from flambeau.optim import differentiable, sparse_rows
 from flambeau.optim import group as groups
 from flambeau.optim.each import each_step
 from flambeau.optim.optimizer import Optimizer
@@ -21,6 +21,7 @@ _item = dict.__getitem__
 class Adagrad(Optimizer):
     """Steps divided by the root of the sum of all squared gradients."""
 
+    takes_sparse: ClassVar[bool] = True
     _later_settings: ClassVar[dict[str, Any]] = {
         "maximize": False, "differentiable": False, "foreach": None, "fused": None,
     }  # fmt: skip
@@ -66,16 +67,19 @@ class Adagrad(Optimizer):
         for state in self.state.values():
             state["sum"].share_memory_()
 
+    def _sparse_step(self, parameter: Any, gradient: Any, group: dict[str, Any]) -> None:
+        state = self._start(parameter)
+        size = groups.number(group["lr"]) / (1 + (state.advance() - 1) * group["lr_decay"])
+        sparse_rows.adagrad(_item(state, "sum"), parameter, gradient, group, size)
+
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""
         if self.defaults["differentiable"]:
             return each_step(self, closure, self._start_new, differentiable.adagrad)
-        loss = groups.closed(closure)
+        loss = groups.closed(closure, self)
         for group in self.param_groups:
             by_count: dict[float, tuple[list[Any], ...]] = {}
-            for parameter in group["params"]:
-                if parameter._grad is None:
-                    continue
+            for parameter in sparse_rows.dense_ones(group, self._sparse_step):
                 state = self._start(parameter)
                 lists = by_count.setdefault(state.advance(), ([], [], []))
                 lists[0].append(parameter)

@@ -64,7 +64,7 @@ class Adam(Optimizer):
         """Update the parameters once; returns the closure's loss."""
         if self.defaults["differentiable"]:
             return each_step(self, closure, differentiable.start_adam, differentiable.adam)
-        loss = groups.closed(closure)
+        loss = groups.closed(closure, self)
         for group in self.param_groups:
             groups.check_capturable(group)
             amsgrad = group["amsgrad"]

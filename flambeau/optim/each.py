@@ -35,7 +35,7 @@ class _PartsOfState:
 def each_step(optimizer: Optimizer, closure: Any, start: Any, update: Any) -> Any:
     """A step by rules for one parameter: start(state, parameter, group) for a new one, then
     update(parameter, gradient, state, group, count)."""
-    loss = groups.closed(closure)
+    loss = groups.closed(closure, optimizer)
     with groups.recording(optimizer):
         for group in optimizer.param_groups:
             groups.check_capturable(group, **optimizer.capturable_words)

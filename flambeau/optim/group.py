@@ -10,6 +10,8 @@ from typing import Any
 
 from flambeau.autograd.grad_mode import enable_grad, no_grad
 from flambeau.base.errors import helped
+from flambeau.gradients.runtime import RUNTIME
+from flambeau.optim import sparse_rows
 from flambeau.optim.state import ParameterState
 from flambeau.tensor import Tensor
 from flambeau.tensor.public import fills
@@ -86,12 +88,16 @@ def check_flags(settings: dict[str, Any]) -> None:
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
-def closed(closure: Any) -> Any:
-    """The loss of a closure, with gradients on; None without one."""
-    if closure is None:
-        return None
-    with enable_grad():
-        return closure()
+def closed(closure: Any, optimizer: Any) -> Any:
+    """The loss of a closure, with gradients on; None without one. Refuses sparse gradients that
+    the optimizer does not take."""
+    loss = None
+    if closure is not None:
+        with enable_grad():
+            loss = closure()
+    if RUNTIME.has_sparse and not getattr(optimizer, "takes_sparse", False):
+        sparse_rows.refuse(optimizer)
+    return loss
 
 
 def recording(optimizer: Any) -> Any:

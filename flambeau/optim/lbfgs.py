@@ -42,6 +42,8 @@ class LBFGS(Optimizer):
             gradient = parameter.grad
             if gradient is None:
                 gradient = t.zeros_like(parameter)
+            if getattr(gradient, "is_sparse", False):
+                gradient = gradient.to_dense()
             parts.append(as_reals(gradient).reshape(-1))
         return t.cat(parts, 0)
 

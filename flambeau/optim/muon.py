@@ -49,7 +49,7 @@ class Muon(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""
-        loss = groups.closed(closure)
+        loss = groups.closed(closure, self)
         with no_grad():
             for group in self.param_groups:
                 for parameter in group["params"]:

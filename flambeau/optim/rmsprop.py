@@ -46,7 +46,7 @@ class RMSprop(Optimizer):
         """Update the parameters once; returns the closure's loss."""
         if self.defaults["differentiable"]:
             return each_step(self, closure, differentiable.start_rmsprop, differentiable.rmsprop)
-        loss = groups.closed(closure)
+        loss = groups.closed(closure, self)
         for group in self.param_groups:
             groups.check_capturable(group)
             lists: tuple[list[Any], ...] = ([], [], [], [], [])

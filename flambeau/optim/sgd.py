@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from flambeau.base.layout import contiguous
-from flambeau.optim import differentiable
+from flambeau.optim import differentiable, sparse_rows
 from flambeau.optim import group as groups
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.update import update
@@ -27,6 +27,7 @@ class SGD(Optimizer):
     tensor([0.7500, 0.7500], requires_grad=True)
     """
 
+    takes_sparse: ClassVar[bool] = True
     _later_settings: ClassVar[dict[str, Any]] = {
         "nesterov": False, "maximize": False, "differentiable": False, "fused": False,
         "foreach": None,
@@ -54,12 +55,12 @@ class SGD(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters once; returns the closure's loss."""
-        loss = groups.closed(closure)
+        loss = groups.closed(closure, self)
         if self.defaults["differentiable"]:
             self._differentiable_step()
             return loss
         for group in self.param_groups:
-            params = [p for p in group["params"] if p._grad is not None]
+            params = sparse_rows.dense_ones(group, self._sparse_step)
             if group["momentum"] == 0:
                 self._update(group, params, [], False)
                 continue
@@ -77,6 +78,10 @@ class SGD(Optimizer):
                 params = [p for p in params if id(p) not in new]
             self._update(group, params, self._buffers(params), False)
         return loss
+
+    def _sparse_step(self, parameter: Any, gradient: Any, group: dict[str, Any]) -> None:
+        rate = groups.number(group["lr"])
+        sparse_rows.sgd(self.state[parameter], parameter, gradient, group, rate)
 
     def _differentiable_step(self) -> None:
         with groups.recording(self):

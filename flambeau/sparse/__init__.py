@@ -1,40 +1,40 @@
-"""torch.sparse: two-dimensional COO matrices with their product and gradient.
+"""torch.sparse: tensors of which only some elements are stored, by coordinates or by rows.
 
-Keeps     one format; what it cannot do it refuses by name.
-Touches   coo.
-Not here  the matrices (coo.py)."""
+Keeps     two formats, COO of any dims and CSR of matrices; what they cannot do they refuse.
+Touches   the files beside it.
+Not here  any logic."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau.base import dtypes
 from flambeau.base.missing import module_getattr
-from flambeau.sparse.coo import SparseTensor, mm, sparse_coo_tensor, spmm, sum, to_sparse
+from flambeau.sparse.coo import SparseTensor
+from flambeau.sparse.csr import SparseRows, sparse_csr_tensor
+from flambeau.sparse.making import (
+    old_constructor,
+    sparse_coo_tensor,
+    sparse_mask,
+    to_sparse,
+    to_sparse_coo,
+    to_sparse_csr,
+)
+from flambeau.sparse.products import addmm, log_softmax, mm, softmax, spmm, sum
+from flambeau.sparse.serving import torch_function
 
 __all__ = [
     "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
-    "LongTensor", "ShortTensor", "SparseTensor", "mm", "sparse_coo_tensor", "spmm", "sum",
-    "to_sparse",
+    "LongTensor", "ShortTensor", "SparseRows", "SparseTensor", "addmm", "log_softmax", "mm",
+    "softmax", "sparse_coo_tensor", "sparse_csr_tensor", "sparse_mask", "spmm", "sum", "to_sparse",
+    "to_sparse_coo", "to_sparse_csr", "torch_function",
 ]  # fmt: skip
 
-
-def _constructor(name: str, element: Any) -> Any:
-    def make(indices: Any, values: Any, size: Any = None) -> SparseTensor:
-        return sparse_coo_tensor(indices, values.to(element), size)
-
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A matrix of {element} from its indices, values and size."
-    return make
-
-
-FloatTensor = _constructor("FloatTensor", dtypes.float32)
-DoubleTensor = _constructor("DoubleTensor", dtypes.float64)
-HalfTensor = _constructor("HalfTensor", dtypes.float16)
-LongTensor = _constructor("LongTensor", dtypes.int64)
-IntTensor = _constructor("IntTensor", dtypes.int32)
-ShortTensor = _constructor("ShortTensor", dtypes.int16)
-CharTensor = _constructor("CharTensor", dtypes.int8)
-ByteTensor = _constructor("ByteTensor", dtypes.uint8)
+FloatTensor = old_constructor("FloatTensor", dtypes.float32)
+DoubleTensor = old_constructor("DoubleTensor", dtypes.float64)
+HalfTensor = old_constructor("HalfTensor", dtypes.float16)
+LongTensor = old_constructor("LongTensor", dtypes.int64)
+IntTensor = old_constructor("IntTensor", dtypes.int32)
+ShortTensor = old_constructor("ShortTensor", dtypes.int16)
+CharTensor = old_constructor("CharTensor", dtypes.int8)
+ByteTensor = old_constructor("ByteTensor", dtypes.uint8)
 
 __getattr__ = module_getattr(__name__)

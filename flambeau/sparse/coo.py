@@ -1,35 +1,55 @@
-"""SparseTensor: a matrix as coordinates and values, its products and their gradients.
+"""SparseTensor: coordinates and values, and what follows from one of them.
 
-Keeps     duplicates add up, in the order given; gradients reach the values and the dense factor.
-Touches   tensor (functions, creation).
-Not here  other formats and operators: they are refused."""
+Keeps     duplicates add up, in the order given; gradients reach the values. Dims of coordinates
+          come first, then dims that each value has of its own.
+Touches   tensor (functions), gradients (that there are such tensors).
+Not here  making them (making.py), products and folds (products.py, folds.py), functions of torch
+          that are given one (serving.py)."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from flambeau.base import dtypes
-from flambeau.base.errors import helped
-from flambeau.tensor import Size, Tensor, creation
+from flambeau.gradients.members import get_grad, set_grad
+from flambeau.gradients.runtime import RUNTIME
+from flambeau.tensor import Size, Tensor
 from flambeau.tensor import functions as t
 from flambeau.tensor.public import distinct, formats, forms, printing
 
-__all__ = ["SparseTensor", "mm", "sparse_coo_tensor", "spmm", "sum", "to_sparse"]
+__all__ = ["SparseTensor"]
+
+
+class _Shape:
+    """What gradients are compared by; no layout, so that no operator takes it for one."""
+
+    def __init__(self, sparse: SparseTensor) -> None:
+        self.shape = tuple(sparse.shape)
+        self.dtype = sparse.dtype
+        self.device = sparse.device
 
 
 class SparseTensor:
-    """A matrix of which only some elements are stored."""
+    """A tensor of which only some elements are stored."""
 
     layout = formats.sparse_coo
     is_sparse = True
+    is_sparse_csr = False
     is_cuda = False
-    ndim = 2
+    is_meta = False
+    is_quantized = False
+    _autograd: Any = None
+    _base: Any = None
+    _versions: Any = None
 
     def __init__(self, indices: Tensor, values: Tensor, shape: Any, is_coalesced: bool) -> None:
+        RUNTIME.has_sparse = True
         self._index = indices
         self._value = values
         self.shape = Size(shape)
         self._coalesced = is_coalesced
+        self._layout = _Shape(self)
 
     # What it holds ------------------------------------------------------------------
 
@@ -44,22 +64,55 @@ class SparseTensor:
         return self._value.device
 
     @property
+    def ndim(self) -> int:
+        """Dims of both kinds."""
+        return len(self.shape)
+
+    @property
     def requires_grad(self) -> bool:
         """Whether the values want a gradient."""
         return bool(self._value.requires_grad)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the values were made by the user."""
+        return bool(self._value.is_leaf)
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made the values."""
+        return self._value.grad_fn
+
+    @property
+    def grad(self) -> Any:
+        """The gradient, stored at the same coordinates; None before there is one."""
+        found = get_grad(self._value)
+        return None if found is None else self._with_values(found)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        set_grad(self._value, None if value is None else value.coalesce()._value)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dim."""
         return self.shape if dim is None else self.shape[dim]
 
     def dim(self) -> int:
-        """Two."""
-        return 2
+        """Dims of both kinds."""
+        return len(self.shape)
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Zeros: elements do not lie one after the other."""
+        return (0,) * self.ndim if dim is None else 0
 
     def numel(self) -> int:
-        """Elements of the whole matrix."""
-        rows, columns = self.shape
-        return rows * columns
+        """Elements, stored or not."""
+        return prod(self.shape)
+
+    nelement = numel
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
 
     def is_floating_point(self) -> bool:
         """Whether the values are floats."""
@@ -70,12 +123,12 @@ class SparseTensor:
         return bool(self._value.is_complex())
 
     def sparse_dim(self) -> int:
-        """Two."""
-        return 2
+        """Dims that coordinates name."""
+        return int(self._index.shape[0])
 
     def dense_dim(self) -> int:
-        """None."""
-        return 0
+        """Dims of each value."""
+        return int(self._value.ndim) - 1
 
     def _nnz(self) -> int:
         return self._value.shape[0]
@@ -91,7 +144,7 @@ class SparseTensor:
         return self._coalesced
 
     def indices(self) -> Tensor:
-        """Rows and columns of the stored elements, in order."""
+        """Coordinates of the stored elements, in order."""
         self._check_coalesced("indices")
         return self._index
 
@@ -108,42 +161,68 @@ class SparseTensor:
 
     # What it becomes ----------------------------------------------------------------
 
+    def _keys(self) -> Tensor:
+        """Each coordinate as one number, in row-major order."""
+        keys = t.zeros((self._nnz(),), dtype=dtypes.int64)
+        for dim in range(self.sparse_dim()):
+            keys = keys * self.shape[dim] + self._index[dim]
+        return keys
+
     def coalesce(self) -> SparseTensor:
-        """The matrix with its indices in order and duplicates added up."""
+        """The tensor with its indices in order and duplicates added up."""
         if self._coalesced:
             return self
-        columns = self.shape[1]
-        keys = self._index[0] * columns + self._index[1]
-        kept, places = distinct.unique(keys, return_inverse=True)
-        values = t.zeros(tuple(kept.shape), dtype=self.dtype)
-        values = t.index_add(values, 0, places, self._value)
-        rows = t.div(kept, columns, rounding_mode="floor")
-        return SparseTensor(t.stack([rows, kept - rows * columns], 0), values, self.shape, True)
+        kept, places = distinct.unique(self._keys(), return_inverse=True)
+        zeros = t.zeros((kept.shape[0], *self._value.shape[1:]), dtype=self.dtype)
+        values = t.index_add(zeros, 0, places, self._value)
+        return SparseTensor(self._coordinates(kept), values, self.shape, True)
+
+    def _coordinates(self, keys: Tensor) -> Tensor:
+        """The coordinates of numbers in row-major order."""
+        columns = []
+        for dim in reversed(range(self.sparse_dim())):
+            rest = t.div(keys, max(self.shape[dim], 1), rounding_mode="floor")
+            columns.append(keys - rest * self.shape[dim])
+            keys = rest
+        if not columns:
+            return t.zeros((0, keys.shape[0]), dtype=dtypes.int64)
+        return t.stack(columns[::-1], 0)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """All elements."""
-        keys = self._index[0] * self.shape[1] + self._index[1]
-        flat = t.index_add(t.zeros((self.numel(),), dtype=self.dtype), 0, keys, self._value)
-        found = flat.reshape(tuple(self.shape))
+        rows = prod(self.shape[: self.sparse_dim()])
+        zeros = t.zeros((rows, *self._value.shape[1:]), dtype=self.dtype)
+        found = t.index_add(zeros, 0, self._keys(), self._value).reshape(tuple(self.shape))
         return found if dtype is None else found.to(dtype)
+
+    def to_sparse(self, *arguments: Any, **named: Any) -> SparseTensor:
+        """The tensor itself."""
+        return self
+
+    to_sparse_coo = to_sparse
+
+    def to_sparse_csr(self, dense_dim: int | None = None) -> Any:
+        """The matrix by rows."""
+        from flambeau.sparse.csr import of_coordinates
+
+        return of_coordinates(self)
 
     def _with_values(self, values: Tensor) -> SparseTensor:
         return SparseTensor(self._index, values, self.shape, self._coalesced)
 
     def to(self, *arguments: Any, **named: Any) -> SparseTensor:
-        """The matrix with values of another dtype or on another device."""
-        return self._with_values(self._value.to(*arguments, **named))
+        """The tensor with values of another dtype or on another device."""
+        values = self._value.to(*arguments, **named)
+        return self if values is self._value else self._with_values(values)
 
-    def float(self) -> SparseTensor:
-        """The matrix in float32."""
-        return self.to(dtypes.float32)
-
-    def double(self) -> SparseTensor:
-        """The matrix in float64."""
-        return self.to(dtypes.float64)
+    def type(self, dtype: Any = None, *arguments: Any, **named: Any) -> Any:
+        """Its old type's name, or the tensor in another dtype."""
+        if dtype is None:
+            return self._value.type().replace("torch.", "torch.sparse.")
+        return self._with_values(self._value.type(dtype))
 
     def cpu(self) -> SparseTensor:
-        """The matrix itself."""
+        """The tensor itself."""
         return self
 
     def cuda(self, *arguments: Any, **named: Any) -> SparseTensor:
@@ -151,187 +230,197 @@ class SparseTensor:
         return self._with_values(self._value.cuda(*arguments, **named))
 
     def detach(self) -> SparseTensor:
-        """The matrix without history."""
+        """The tensor without history."""
         return self._with_values(self._value.detach())
 
-    def clone(self) -> SparseTensor:
+    def detach_(self) -> SparseTensor:
+        """The tensor itself, taken out of its graph."""
+        self._value = self._value.detach()
+        return self
+
+    def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy."""
         made = self._with_values(t.clone(self._value))
         made._index = t.clone(self._index)
         return made
+
+    def __deepcopy__(self, memo: Any) -> SparseTensor:
+        return self.detach().clone().requires_grad_(self.requires_grad)
 
     def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
         """Let the values want a gradient."""
         self._value.requires_grad_(requires_grad)
         return self
 
-    def t(self) -> SparseTensor:
-        """The transpose."""
-        swapped = t.flip(self._index, (0,))
-        return SparseTensor(swapped, self._value, (self.shape[1], self.shape[0]), False)
+    def zero_(self) -> SparseTensor:
+        """Forget all stored elements."""
+        self._index = self._index[:, :0]
+        self._value = self._value.detach()[:0]
+        self._coalesced = True
+        return self
+
+    def copy_(self, other: SparseTensor) -> SparseTensor:
+        """Take over what another one stores."""
+        self._index, self._coalesced = t.clone(other._index), other._coalesced
+        self._value = t.clone(other._value).to(self.dtype)
+        return self
+
+    def unsqueeze(self, dim: int) -> SparseTensor:
+        """One more dim of coordinates, of size 1, or one more of the values."""
+        dim %= self.ndim + 1
+        shape = (*self.shape[:dim], 1, *self.shape[dim:])
+        count = self.sparse_dim()
+        if dim > count:
+            values = self._value.unsqueeze(dim - count + 1)
+            return SparseTensor(self._index, values, shape, self._coalesced)
+        columns = [self._index[each] for each in range(count)]
+        columns.insert(dim, t.zeros((self._nnz(),), dtype=dtypes.int64))
+        return SparseTensor(t.stack(columns, 0), self._value, shape, self._coalesced)
+
+    def permute(self, *dims: Any) -> SparseTensor:
+        """The dims in another order; those of coordinates stay before those of values."""
+        order = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+        order = [dim % self.ndim for dim in order]
+        count = self.sparse_dim()
+        if sorted(order[:count]) != list(range(count)):
+            raise RuntimeError(
+                "permute(sparse_coo): transpositions between sparse and dense dimensions are not "
+                "allowed.Please use to_dense() first"
+            )
+        index = t.stack([self._index[dim] for dim in order[:count]], 0)
+        own = [0, *(dim - count + 1 for dim in order[count:])]
+        values = self._value if own == sorted(own) else self._value.permute(own)
+        shape = [self.shape[dim] for dim in order]
+        same = order[:count] == list(range(count))
+        return SparseTensor(index, values, shape, self._coalesced and same)
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
-        """The transpose, or the matrix itself."""
-        return self if dim0 % 2 == dim1 % 2 else self.t()
+        """Two dims exchanged."""
+        order = list(range(self.ndim))
+        order[dim0], order[dim1] = order[dim1], order[dim0]
+        return self if dim0 % self.ndim == dim1 % self.ndim else self.permute(order)
 
-    def sum(self) -> Tensor:
-        """Sum of all elements."""
-        return t.sum(self._value)
+    def t(self) -> SparseTensor:
+        """The transpose of a matrix."""
+        if self.ndim > 2:
+            raise RuntimeError(
+                f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+                f"{self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
+            )
+        return self if self.ndim < 2 else self.transpose(0, 1)
 
-    def mm(self, other: Any) -> Tensor:
-        """Product with a dense matrix."""
-        return mm(self, other)
+    T = property(t)
+    mT = property(t)  # noqa: N815 - torch's name
 
-    matmul = mm
+    def _with_rows(self, chosen: Any, dim: int, index: Any = None) -> SparseTensor:
+        """Only the stored elements that `chosen` names, without `dim` or with its `index`."""
+        columns = [self._index[n].index_select(0, chosen) for n in range(self.sparse_dim())]
+        shape = list(self.shape)
+        if index is None:
+            del columns[dim], shape[dim]
+        else:
+            columns[dim], shape[dim] = index
+        kept = t.stack(columns, 0)
+        return SparseTensor(kept, self._value.index_select(0, chosen), shape, self._coalesced)
 
-    def __matmul__(self, other: Any) -> Tensor:
-        if other.ndim == 1:
-            return mm(self, other.unsqueeze(1)).squeeze(1)
-        return mm(self, other)
+    def index_select(self, dim: int, index: Any) -> SparseTensor:
+        """Places of a dim of coordinates, in the order asked for."""
+        dim %= self.ndim
+        if dim >= self.sparse_dim():
+            values = self._value.index_select(dim - self.sparse_dim() + 1, index)
+            shape = (*self.shape[:dim], index.shape[0], *self.shape[dim + 1 :])
+            return SparseTensor(self._index, values, shape, self._coalesced)
+        pairs = forms.nonzero(index.unsqueeze(1) == self._index[dim].unsqueeze(0))
+        found = self._with_rows(pairs[:, 1], dim, (pairs[:, 0], index.shape[0]))
+        found._coalesced = False
+        return found
 
-    def __mul__(self, number: Any) -> SparseTensor:
-        return self._with_values(self._value * number)
+    def select(self, dim: int, index: int) -> Any:
+        """One place of a dim of coordinates, without the dim."""
+        dim %= self.ndim
+        size = self.shape[dim]
+        if not -size <= index < size:
+            raise IndexError(
+                f"select(): index {index} out of range for tensor of size {list(self.shape)} at "
+                f"dimension {dim}"
+            )
+        if dim >= self.sparse_dim():
+            values = self._value.select(dim - self.sparse_dim() + 1, index)
+            shape = (*self.shape[:dim], *self.shape[dim + 1 :])
+            return SparseTensor(self._index, values, shape, self._coalesced)
+        chosen = forms.nonzero(self._index[dim] == index % size)[:, 0]
+        if self.sparse_dim() == 1:
+            return self._value.index_select(0, chosen).sum(0)
+        return self._with_rows(chosen, dim)
 
-    __rmul__ = __mul__
+    def __getitem__(self, key: Any) -> Any:
+        keys = key if isinstance(key, tuple) else (key,)
+        if not all(isinstance(each, int) for each in keys) or len(keys) > self.ndim:
+            raise _not_for_sparse("as_strided")
+        found: Any = self
+        for each in keys:
+            found = found.select(0, each)
+        return found
 
-    def __truediv__(self, number: Any) -> SparseTensor:
-        return self._with_values(self._value / number)
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(Tensor, name):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        if name.startswith("is_"):
+            return getattr(self._value, name)
 
-    def __neg__(self) -> SparseTensor:
-        return self._with_values(-self._value)
+        def refused(*arguments: Any, **named: Any) -> Any:
+            raise _not_for_sparse(name)
 
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, SparseTensor):
-            _same_size(self, other)
-            index = t.cat([self._index, other._index], 1)
-            values = t.cat([self._value, other._value], 0)
-            return SparseTensor(index, values, self.shape, False)
-        return self.to_dense() + other
+        return refused
 
-    __radd__ = __add__
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        return bool(self.to_dense())
+
+    def item(self) -> Any:
+        """The one element as a number."""
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+            )
+        return self.to_dense().item()
+
+    def numpy(self) -> Any:
+        """torch's error: there is no array to share."""
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def backward(self, *arguments: Any, **named: Any) -> None:
+        """The gradient of the values."""
+        self._value.backward(*arguments, **named)
 
     def __repr__(self) -> str:
         parts = []
         for name, part in (("indices=", self._index), ("values=", self._value.detach())):
             pad = " " * (7 + len(name))
-            parts.append(name + printing.repr_of(part).replace("\n", "\n" + pad))
+            parts.append(name + part_text(part).replace("\n", "\n" + pad).replace(pad + "\n", "\n"))
         tail = f"size={tuple(self.shape)}, nnz={self._nnz()}"
-        element = "" if self.dtype in (dtypes.float32, dtypes.int64) else f", dtype={self.dtype}"
-        grad = ", requires_grad=True" if self.requires_grad else ""
+        element = "" if self.dtype in _UNSAID else f", dtype={self.dtype}"
+        grad = ", requires_grad=True" if self.requires_grad and self.is_leaf else ""
+        if not self.is_leaf:
+            grad = f", grad_fn=<{type(self.grad_fn).__name__}>"
         tail += f"{element}, layout=torch.sparse_coo{grad}"
         return "tensor(" + ",\n       ".join([*parts, tail]) + ")"
 
 
-def _same_size(one: SparseTensor, other: SparseTensor) -> None:
-    if one.shape != other.shape:
-        raise RuntimeError(
-            f"add: expected sizes of 'self' and 'other' to match, but {list(one.shape)} != "
-            f"{list(other.shape)}"
-        )
+_UNSAID = (dtypes.float32, dtypes.int64, dtypes.bool_)
 
 
-def sparse_coo_tensor(
-    indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-    is_coalesced: bool | None = None,
-) -> SparseTensor:  # fmt: skip
-    """A matrix from the rows and columns of its elements and their values.
-
-    >>> import flambeau as torch
-    >>> torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2)).to_dense()
-    tensor([[0., 2.],
-            [3., 0.]])
-    """
-    index = indices if isinstance(indices, Tensor) else creation.tensor(indices)
-    value = values if isinstance(values, Tensor) else creation.tensor(values)
-    index = index.to(dtypes.int64)
-    value = value.to(dtype) if dtype is not None else value
-    value = value.to(device) if device is not None else value
-    if index.ndim != 2:
-        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(index.shape)}")
-    if index.shape[0] != 2 or value.ndim != 1:
-        raise NotImplementedError(
-            helped(
-                "sparse_coo_tensor: only two-dimensional matrices of numbers are supported",
-                given=f"{index.shape[0]} sparse and {value.ndim - 1} dense dims",
-                fix="a dense tensor",
-            )
-        )
-    if index.shape[1] != value.shape[0]:
-        raise RuntimeError(
-            "number of dimensions must be sparse_dim (2) + dense_dim (0), but got "
-            f"{index.shape[1]} indices and {value.shape[0]} values"
-        )
-    shape = _checked_size(index, size)
-    if requires_grad:
-        value = value.detach().requires_grad_()
-    return SparseTensor(index, value, shape, bool(is_coalesced))
+def part_text(part: Tensor) -> str:
+    """A part of a sparse tensor as it is shown: without its dtype."""
+    if not part.numel():
+        return f"tensor([], size={tuple(part.shape)})"
+    return printing.repr_of(part).replace(f", dtype={part.dtype})", ")")
 
 
-def _checked_size(index: Tensor, size: Any) -> tuple[int, ...]:
-    """The matrix's size, by default as large as its indices ask for."""
-    if not index.numel():
-        return (0, 0) if size is None else tuple(size)
-    lowest, highest = t.amin(index, 1).tolist(), t.amax(index, 1).tolist()
-    needed = tuple(last + 1 for last in highest)
-    shape = needed if size is None else tuple(size)
-    for dim in (0, 1):
-        if lowest[dim] < 0:
-            raise RuntimeError(f"found negative index {lowest[dim]} for dim {dim}")
-        if needed[dim] > shape[dim]:
-            raise RuntimeError(
-                f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but found "
-                f"index {needed[dim] - 1}"
-            )
-    return shape
-
-
-def to_sparse(self: Tensor, sparse_dim: int | None = None) -> SparseTensor:
-    """The elements of a matrix that are not 0, as a sparse one."""
-    if self.ndim != 2 or sparse_dim not in (None, 2):
-        raise NotImplementedError(
-            helped(
-                "to_sparse: only matrices can be made sparse",
-                given=f"a tensor of {self.ndim} dims, sparse_dim={sparse_dim}",
-                expected="a matrix and sparse_dim=2",
-            )
-        )
-    index = forms.nonzero(self.detach()).mT.contiguous()
-    keys = index[0] * self.shape[1] + index[1]
-    return SparseTensor(index, t.take(self, keys), self.shape, True)
-
-
-def mm(sparse: Any, dense: Any) -> Tensor:
-    """Product of a sparse and a dense matrix."""
-    if not isinstance(sparse, SparseTensor):
-        plain: Tensor = dense.to_dense() if isinstance(dense, SparseTensor) else dense
-        return t.mm(sparse, plain)
-    if isinstance(dense, SparseTensor):
-        dense = dense.to_dense()
-    if dense.ndim != 2:
-        raise RuntimeError(f"mm: Expected dim 2 tensor for mat2, got {dense.ndim}D")
-    if sparse.shape[1] != dense.shape[0]:
-        raise RuntimeError(
-            f"addmm: Argument #3 (dense): Expected dim 0 size {sparse.shape[1]}, got "
-            f"{dense.shape[0]}"
-        )
-    rows, columns = sparse._index[0], sparse._index[1]
-    terms = t.index_select(dense, 0, columns) * sparse._value.unsqueeze(1)
-    empty = t.zeros((sparse.shape[0], dense.shape[1]), dtype=terms.dtype)
-    return t.index_add(empty, 0, rows, terms)
-
-
-spmm = mm
-
-
-def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
-    """Sum of all elements; sums over a dim are refused, since their result is sparse in torch."""
-    if dim is not None:
-        raise NotImplementedError(
-            helped(
-                "sparse.sum: sums over a dim are not supported",
-                given=f"dim={dim}",
-                fix="input.to_dense().sum(dim)",
-            )
-        )
-    return (input if dtype is None else input.to(dtype)).sum()
+def _not_for_sparse(name: str) -> NotImplementedError:
+    """torch's error of an operator that sparse tensors have not."""
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend."
+    )

@@ -58,7 +58,10 @@ LATE: Final[dict[str, dict[str, str]]] = {
     "linalg.reflectors": {name: name for name in ("geqrf", "orgqr", "ormqr")},
     "tensor.public.mantissas": {"frexp": "frexp"},
     "fft.short_time": {"stft": "stft", "istft": "istft"},
-    "sparse": {"to_sparse": "to_sparse"},
+    "sparse": {
+        "to_sparse": "to_sparse", "to_sparse_coo": "to_sparse_coo",
+        "to_sparse_csr": "to_sparse_csr", "sparse_mask": "sparse_mask",
+    },
     "tensor.public.writing.scattering": {
         name: name
         for name in (

@@ -1,5 +1,7 @@
 """Sparse matrices: products, gradients, duplicates, text, and what is refused."""
 
+import copy
+
 import pytest
 
 import flambeau as torch
@@ -85,3 +87,45 @@ def test_a_module_keeps_a_matrix_as_a_buffer():
     module.adjacency = torch.ones(2, 2).to_sparse()
     assert module.double().adjacency.dtype is torch.float64
     assert module.state_dict()["adjacency"].to_dense().tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_dims_of_values_come_after_those_of_coordinates():
+    mixed = torch.sparse_coo_tensor([[0, 2, 0]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], (3, 2))
+    assert (mixed.sparse_dim(), mixed.dense_dim(), mixed.stride()) == (1, 1, (0, 0))
+    assert mixed.to_dense().tolist() == [[6.0, 8.0], [0.0, 0.0], [3.0, 4.0]]
+    assert mixed.coalesce().values().tolist() == [[6.0, 8.0], [3.0, 4.0]]
+    assert mixed[0].tolist() == [6.0, 8.0]
+    assert mixed.index_select(0, torch.tensor([2, 0])).to_dense().tolist() == [[3, 4], [6, 8]]
+    assert mixed.unsqueeze(0).shape == (1, 3, 2)
+    with pytest.raises(RuntimeError, match="transpositions between sparse and dense dimensions"):
+        mixed.permute(1, 0)
+
+
+def test_a_leaf_has_a_gradient_where_it_has_elements():
+    leaf = matrix(requires_grad=True)
+    torch.sparse.mm(leaf, torch.ones(3, 1)).sum().backward()
+    assert leaf.is_leaf
+    assert leaf.grad.is_sparse
+    assert leaf.grad._values().tolist() == [1.0] * 4
+    leaf.grad = None
+    assert leaf.grad is None
+
+
+def test_zero_forgets_what_is_stored_and_copies_are_their_own():
+    copied = copy.deepcopy(matrix())
+    emptied = matrix().zero_()
+    assert emptied._nnz() == 0
+    assert emptied.shape == (2, 3)
+    assert torch.equal(copied.to_dense(), torch.tensor(DENSE))
+    assert repr(emptied) == (
+        "tensor(indices=tensor([], size=(2, 0)),\n"
+        "       values=tensor([], size=(0,)),\n"
+        "       size=(2, 3), nnz=0, layout=torch.sparse_coo)"
+    )
+
+
+@pytest.mark.parametrize("name", ["exp", "reshape", "mean"])
+def test_what_sparse_tensors_have_not_is_refused(name):
+    with pytest.raises(NotImplementedError, match=f"Could not run 'aten::{name}'"):
+        getattr(matrix(), name)()
+    assert not hasattr(matrix(), "no_such_member")

@@ -161,7 +161,11 @@ class FunctionNode(Node):
                         "Variable"
                     )
                 continue
-            if value is not None and not isinstance(value, RUNTIME.tensor):
+            if not (
+                value is None
+                or isinstance(value, RUNTIME.tensor)
+                or getattr(value, "is_sparse", False)
+            ):
                 raise RuntimeError(f"expected Variable or None (got {type(value).__name__})")
             kept.append(value)
         return kept

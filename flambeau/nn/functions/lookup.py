@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
+from flambeau.gradients.modes import is_grad_enabled
 from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
@@ -22,6 +23,15 @@ def _renormalized(weight: Any, indices: Any, max_norm: float, norm_type: float) 
         length = t.vector_norm(rows, norm_type, 1, True)
         factor = t.where(length > max_norm, max_norm / (length + 1e-7), 1.0)
         weight.index_copy_(0, indices.reshape(-1), rows * factor)
+
+
+def rows_of(weight: Any, input: Any, padding_idx: int, by_freq: bool, sparse: bool) -> Any:
+    """Rows of a table; where asked for, its gradient is sparse: the rows that were read."""
+    if not (sparse and weight.requires_grad and is_grad_enabled()):
+        return t.embedding(weight, input, padding_idx, by_freq, False)
+    from flambeau.nn.functions.sparse_rows import SparseRowsRead
+
+    return SparseRowsRead.apply(weight, input, padding_idx, by_freq)
 
 
 def embedding(
@@ -38,7 +48,7 @@ def embedding(
         padding_idx %= count
     if max_norm is not None:
         _renormalized(weight, input, max_norm, norm_type)
-    return t.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    return rows_of(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 @shows("EmbeddingBagBackward0")
@@ -65,7 +75,9 @@ def embedding_bag(
     else:
         limits = _limits(offsets.tolist(), input.shape[0], include_last_offset)
     weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    return _bags(input.reshape(-1), weight, limits, mode, weights, padding_idx, scale_grad_by_freq)
+    return _bags(
+        input.reshape(-1), weight, limits, mode, weights, padding_idx, scale_grad_by_freq, sparse
+    )
 
 
 def _check_bags(
@@ -120,7 +132,7 @@ def _limits(starts: list[int], count: int, include_last_offset: bool) -> list[in
 
 def _bags(
     flat: Any, weight: Any, limits: list[int], mode: str, weights: Any, padding_idx: int | None,
-    scale_grad_by_freq: bool,
+    scale_grad_by_freq: bool, sparse: bool,
 ) -> Any:  # fmt: skip
     """Each bag's rows, folded."""
     from flambeau.nn import names as torch
@@ -131,7 +143,7 @@ def _bags(
     weights = None if weights is None else weights[: len(numbers)]
     bag = torch.tensor(numbers, dtype=torch.int64)
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
-    rows = t.embedding(weight, flat, padding, scale_grad_by_freq, False)
+    rows = rows_of(weight, flat, padding, scale_grad_by_freq, sparse)
     kept = None if padding_idx is None else flat != padding
     if weights is not None:
         rows = rows * weights.unsqueeze(1)

@@ -50,8 +50,8 @@ channels_last: Final = memory_format("channels_last")
 channels_last_3d: Final = memory_format("channels_last_3d")
 strided: Final = layout("strided")
 sparse_coo: Final = layout("sparse_coo")
-# No tensor has these: they are there to be compared with.
 sparse_csr: Final = layout("sparse_csr")
+# No tensor has these: they are there to be compared with.
 sparse_csc: Final = layout("sparse_csc")
 sparse_bsr: Final = layout("sparse_bsr")
 sparse_bsc: Final = layout("sparse_bsc")

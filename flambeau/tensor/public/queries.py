@@ -182,7 +182,7 @@ def type_name(tensor: Tensor) -> str:
 
 def is_tensor(obj: Any) -> bool:
     """Whether the object is a tensor."""
-    return isinstance(obj, Tensor)
+    return isinstance(obj, Tensor) or getattr(obj, "is_sparse", None) is True
 
 
 def is_storage(obj: Any) -> bool:
