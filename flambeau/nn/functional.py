@@ -54,7 +54,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d",
         "max_unpool2d", "max_unpool3d",
     ),
-    "fractional_pooling": (
+    "images.fractional_pooling": (
         "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
         "fractional_max_pool3d_with_indices",
     ),

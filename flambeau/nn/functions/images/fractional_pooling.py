@@ -3,7 +3,7 @@
 Keeps     windows start where a random share of a step puts them, in torch's arithmetic; the last
           one ends where the input does.
 Touches   tensor.functions.
-Not here  pools of regular windows (pooling.py)."""
+Not here  pools of regular windows (functions/pooling.py)."""
 
 from __future__ import annotations
 
