@@ -64,6 +64,27 @@ def _routine(name: str) -> Any:
     return found
 
 
+@lru_cache(maxsize=256)
+def _routine_for(name: str, element: Any) -> Any:
+    """A routine by its short name."""
+    own = _COMPLEX_NAMES.get(name, name) if element.is_complex else name
+    return _routine(f"scipy_{_PREFIXES[element.name]}{own}_")
+
+
+# Arguments that routines read and never write are made once.
+_ONE: Final = ctypes.c_size_t(1)
+
+
+@lru_cache(maxsize=64)
+def _letter(text: str) -> Any:
+    return ctypes.c_char_p(text.encode())
+
+
+@lru_cache(maxsize=1024)
+def _size(number: int) -> Any:
+    return ctypes.byref(ctypes.c_int32(number))
+
+
 def _real(element: Any) -> Any:
     """C's type of an element, of a complex one's parts."""
     return ctypes.c_float if element.to_real().itemsize == 4 else ctypes.c_double
@@ -72,27 +93,25 @@ def _real(element: Any) -> Any:
 def call(name: str, element: Any, *arguments: Any) -> int:
     """Run a routine of an element type. Arguments: str for a letter, Address for memory, int,
     float and complex by reference; a last INFO is added and returned where the routine has one."""
-    routine_name = _COMPLEX_NAMES.get(name, name) if element.is_complex else name
-    routine = _routine(f"scipy_{_PREFIXES[element.name]}{routine_name}_")
-    real = _real(element)
+    routine = _routine_for(name, element)
     given: list[Any] = []
     n_letters = 0
     for each in arguments:
         if isinstance(each, str):
-            given.append(ctypes.c_char_p(each.encode()))
+            given.append(_letter(each))
             n_letters += 1
         elif isinstance(each, Address):
             given.append(ctypes.c_void_p(each.value))
         elif isinstance(each, float):
-            given.append(ctypes.byref(real(each)))
+            given.append(ctypes.byref(_real(element)(each)))
         elif isinstance(each, complex):
-            given.append((real * 2)(each.real, each.imag))
+            given.append((_real(element) * 2)(each.real, each.imag))
         else:
-            given.append(ctypes.byref(ctypes.c_int32(each)))
+            given.append(_size(each))
     info = ctypes.c_int32(0)
     if name not in _WITHOUT_INFO:
         given.append(ctypes.byref(info))
-    given += [ctypes.c_size_t(1)] * n_letters
+    given += [_ONE] * n_letters
     with _LOCK:
         routine(*given)
     if info.value < 0:
