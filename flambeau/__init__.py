@@ -33,6 +33,9 @@ from flambeau.base.dtypes import (
     int32,
     int64,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from flambeau.base.missing import module_getattr as _module_getattr
 from flambeau.tensor import Size, Tensor
@@ -297,4 +300,7 @@ __all__ = [
     "short",
     "tensor",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]  # fmt: skip

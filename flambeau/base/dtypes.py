@@ -74,6 +74,9 @@ class dtype:  # noqa: N801 - torch's name; users write torch.dtype
 
 bool_ = dtype("bool", "b1", 1, 0, False, "?")
 uint8 = dtype("uint8", "u8", 1, 1, False, "B")
+uint16 = dtype("uint16", "u16", 2, 1, False, "H")
+uint32 = dtype("uint32", "u32", 4, 1, False, "I")
+uint64 = dtype("uint64", "u64", 8, 1, False, "Q")
 int8 = dtype("int8", "i8", 1, 1, True, "b")
 int16 = dtype("int16", "i16", 2, 1, True, "h")
 int32 = dtype("int32", "i32", 4, 1, True, "i")
@@ -96,12 +99,14 @@ EIGHT_BITS: Final = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnu
 for _each in EIGHT_BITS:
     _each.compute = float32
 
+# Integers that go together with no other integers, nor with bool or complex numbers.
+WIDE_UNSIGNED: Final = (uint16, uint32, uint64)
 ALL: Final = (
-    bool_, uint8, int8, int16, int32, int64,
+    bool_, uint8, int8, int16, int32, int64, *WIDE_UNSIGNED,
     float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
 FLOATING: Final = (float16, bfloat16, float32, float64)
-INTEGERS: Final = (uint8, int8, int16, int32, int64)
+INTEGERS: Final = (uint8, int8, int16, int32, int64, *WIDE_UNSIGNED)
 ALIASES: Final = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
     "long": int64, "cfloat": complex64, "cdouble": complex128,

@@ -50,6 +50,7 @@ SCALAR_TYPE_NAMES: Final = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
     "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
     "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     "float8_e4m3fn": "Float8_e4m3fn", "float8_e5m2": "Float8_e5m2",
     "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2fnuz": "Float8_e5m2fnuz",
 }  # fmt: skip
@@ -60,12 +61,14 @@ C_TYPE_NAMES: Final = {
     "int32": "int", "int64": "long int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
     "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
+    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
     "float8_e4m3fn": "c10::Float8_e4m3fn", "float8_e5m2": "c10::Float8_e5m2",
     "float8_e4m3fnuz": "c10::Float8_e4m3fnuz", "float8_e5m2fnuz": "c10::Float8_e5m2fnuz",
 }  # fmt: skip
 # The same where numbers do not fit into them.
 HELD_NAMES: Final = C_TYPE_NAMES | {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int64": "int64_t",
+    "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
 }  # fmt: skip
 
 _default: dtype = dtypes.float32
@@ -110,8 +113,18 @@ def _promoted_pair(left: dtype, right: dtype) -> dtype:
     return high
 
 
+def _goes_with(left: dtype, right: dtype) -> bool:
+    """Whether two dtypes promote: wide unsigned integers do beside floating dtypes alone."""
+    if left is right or not {left, right} & set(dtypes.WIDE_UNSIGNED):
+        return True
+    return left.is_floating_point or right.is_floating_point
+
+
 _PROMOTED: Final = {
-    (left, right): _promoted_pair(left, right) for left in dtypes.ALL for right in dtypes.ALL
+    (left, right): _promoted_pair(left, right)
+    for left in dtypes.ALL
+    for right in dtypes.ALL
+    if _goes_with(left, right)
 }
 
 
@@ -127,6 +140,14 @@ def promote_types(left: dtype, right: dtype) -> dtype:
 def _joined(left: dtype, right: dtype) -> dtype:
     found = _PROMOTED.get((left, right))
     if found is None and left is not right:
+        if not {left, right} & set(dtypes.EIGHT_BITS):
+            raise RuntimeError(
+                helped(
+                    "Promotion for uint16, uint32, uint64 types is not supported, attempted to "
+                    f"promote {SCALAR_TYPE_NAMES[left.name]} and {SCALAR_TYPE_NAMES[right.name]}",
+                    fix="convert one of them: .to(torch.int64), say",
+                )
+            )
         raise RuntimeError(
             helped(
                 "Promotion for Float8 Types is not supported, attempted to promote "
@@ -167,7 +188,7 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher.is_floating_point:
         return higher.to_complex() if lower.is_complex else higher
     if higher.category == 0 or lower.category > 1:
-        return _PROMOTED[higher, lower]
+        return _joined(higher, lower)
     return higher
 
 
@@ -189,7 +210,7 @@ def result_type(operands: Iterable[Operand]) -> dtype:
                 zero_dim = _joined(zero_dim or each.dtype, each.dtype)
         elif type(each) is Scalar:
             own = scalar_dtype(each.kind)
-            number = _PROMOTED[number or own, own]
+            number = _joined(number or own, own)
     found = _combine(dimensioned, _combine(zero_dim, number))
     if found is None:
         raise RuntimeError("at least one operand must be a tensor or a number")

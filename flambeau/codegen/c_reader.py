@@ -18,16 +18,17 @@ from typing import Any, Final
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.codegen import mathlib
-from flambeau.codegen.vocabulary import BUILDER, MATH_WORDS, Expression
+from flambeau.codegen.vocabulary import BUILDER, MATH_WORDS, THROUGH_INT64, Expression
 
 C_TYPES: Final = {
     dtypes.bool_: "bool", dtypes.uint8: "uchar", dtypes.int8: "char", dtypes.int16: "short",
     dtypes.int32: "int", dtypes.int64: "long", dtypes.float16: "half", dtypes.bfloat16: "ushort",
+    dtypes.uint16: "ushort", dtypes.uint32: "uint", dtypes.uint64: "ulong",
     dtypes.float32: "float", dtypes.float64: "double", **dict.fromkeys(dtypes.EIGHT_BITS, "uchar"),
 }  # fmt: skip
 _UNSIGNED: Final = {
     dtypes.uint8: "uchar", dtypes.int8: "uchar", dtypes.int16: "ushort", dtypes.int32: "uint",
-    dtypes.int64: "ulong",
+    dtypes.int64: "ulong", dtypes.uint16: "ushort", dtypes.uint32: "uint", dtypes.uint64: "ulong",
 }  # fmt: skip
 _LEAVES: Final = ("number", "load", "index", "reduced", "kept")
 _INFIX: Final = {
@@ -143,7 +144,11 @@ def _converted(operand: str, source: dtype, result: dtype) -> str:
         return f"{operand} != 0"
     if source.is_floating_point and not result.is_floating_point:
         # Beyond the integer gone through C's conversion is undefined; ours is its smallest.
-        if result is dtypes.int64 or result is dtypes.uint8:
+        if result is dtypes.uint64:
+            low = _converted(operand, source, dtypes.int64)
+            big = f"{operand} >= 0x1p+63f && {operand} < 0x1p+64f"
+            return f"({big}) ? (ulong){operand} : (ulong)({low})"
+        if result in THROUGH_INT64:
             smallest = literal(-(2**63), dtypes.int64)
             return f"({C_TYPES[result]})(fabs({operand}) < 0x1p+63f ? (long){operand} : {smallest})"
         smallest = literal(-(2**31), dtypes.int32)

@@ -1,6 +1,6 @@
 """Conversions and integer division for llvm_reader: defined for every operand, never trapping.
 
-Keeps     float to integer is torch's: through int64 for int64 and uint8, through int32 for the
+Keeps     float to integer is torch's: through int64 for THROUGH_INT64, through int32 for the
           others, the smallest of which stands for NaN and for what is beyond it; then the low
           bits. Narrowing floats round to nearest even and keep NaN NaN; division by 0 gives 0,
           smallest // -1 wraps.
@@ -21,6 +21,7 @@ from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.codegen import llvm_float8
 from flambeau.codegen.float8 import FORMATS
+from flambeau.codegen.vocabulary import THROUGH_INT64
 
 if TYPE_CHECKING:
     from flambeau.codegen.llvm_reader import LlvmReader, Operand
@@ -173,7 +174,14 @@ def _int64_to_float64(reader: LlvmReader, operand: Operand) -> Operand:
 
 def _float_to_integer(reader: LlvmReader, operand: Operand, result: dtype) -> Operand:
     whole = reader.trunc(operand)
-    if result is not dtypes.int64 and result is not dtypes.uint8:
+    if result is dtypes.uint64:
+        # Above int64's end, 2**63 is taken off and put back as the highest bit.
+        is_big = reader.and_(reader.ge(whole, 2.0**63), reader.lt(whole, 2.0**64))
+        small = reader.select(is_big, reader.sub(whole, 2.0**63), operand)
+        bits = _float_to_integer(reader, small, dtypes.int64)
+        bits = reader.select(is_big, reader.xor(bits, -(2**63)), bits)
+        return reader.convert(bits, result)
+    if result not in THROUGH_INT64:
         inside = reader.and_(reader.ge(whole, -(2.0**31)), reader.lt(whole, 2.0**31))
         return reader.convert(
             _float_to_int32(reader, reader.select(inside, whole, -(2.0**31))), result
@@ -224,7 +232,7 @@ def divide(reader: LlvmReader, word: str, left: Operand, right: Operand) -> Oper
         return reader.operand(f"{opcode} {full} {left.text}, {right.text}", of)
     is_zero = reader.eq(right, 0)
     safe = reader.select(is_zero, 1, right)
-    if reader.lanes == 1 or of is dtypes.int64:
+    if reader.lanes == 1 or of.itemsize == 8:
         is_opposite = None
         if of.is_signed:
             is_opposite = reader.eq(right, -1)
@@ -237,14 +245,15 @@ def divide(reader: LlvmReader, word: str, left: Operand, right: Operand) -> Oper
         return reader.select(is_zero, 0, answer)
     # A correctly rounded float quotient truncates to the integer one while the dividend has
     # fewer bits than the mantissa: the true quotient is no closer to the next integer than that.
-    wide = dtypes.float64 if of is dtypes.int32 else dtypes.float32
+    wide = dtypes.float64 if of.itemsize == 4 else dtypes.float32
     ratio = reader.div(reader.convert(left, wide), reader.convert(safe, wide))
     ratio = reader.trunc(ratio)
     if of is dtypes.int32:  # smallest // -1
         ratio = reader.select(reader.eq(ratio, 2.0**31), -(2.0**31), ratio)
     ints = reader.type_of("i32")
-    text = f"fptosi {reader.type_of(wide)} {ratio.text} to {ints}"
-    answer = reader.convert(reader.operand(text, dtypes.int32), of)
+    opcode, whole = ("fptoui", dtypes.uint32) if of is dtypes.uint32 else ("fptosi", dtypes.int32)
+    text = f"{opcode} {reader.type_of(wide)} {ratio.text} to {ints}"
+    answer = reader.convert(reader.operand(text, whole), of)
     if word == "modulo":
         return reader.sub(left, reader.mul(answer, safe))
     return reader.select(is_zero, 0, answer)

@@ -26,6 +26,7 @@ from flambeau.codegen.vocabulary import MATH_WORDS, Vocabulary
 SCALAR_TYPES: Final = {
     dtypes.bool_: "i1", dtypes.uint8: "i8", dtypes.int8: "i8", dtypes.int16: "i16",
     dtypes.int32: "i32", dtypes.int64: "i64", dtypes.float16: "i16", dtypes.bfloat16: "i16",
+    dtypes.uint16: "i16", dtypes.uint32: "i32", dtypes.uint64: "i64",
     dtypes.float32: "float", dtypes.float64: "double", **dict.fromkeys(dtypes.EIGHT_BITS, "i8"),
 }  # fmt: skip
 SUFFIXES: Final = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}

@@ -45,6 +45,11 @@ MATH_WORDS: Final = (
 )  # fmt: skip
 
 
+# Integers that floating numbers become by way of int64; the others by way of int32. uint64 takes
+# what lies between int64's end and its own as it is.
+THROUGH_INT64: Final = frozenset((dtypes.int64, dtypes.uint8, dtypes.uint32, dtypes.uint64))
+
+
 class Expression:
     """One word applied to operands, or a leaf. Interned: equal expressions are one object.
 
@@ -133,7 +138,7 @@ class Vocabulary:
 
     def convert(self, operand: Any, result: dtype) -> Any:
         """Value converted as torch's `.to`: float to int truncates (out of range is defined by
-        the low bits of the conversion to int64 for int64 and uint8, to int32 for the others; NaN
+        the low bits of the conversion to int64 for THROUGH_INT64, to int32 for the others; NaN
         and what is beyond that give its smallest), to bool is `!= 0`, to a narrower float rounds
         to nearest even."""
         if self.dtype_of(operand) is result:

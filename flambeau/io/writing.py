@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.devices import META, Device
-from flambeau.base.dtypes import EIGHT_BITS, dtype, uint8
+from flambeau.base.dtypes import dtype, uint8
 from flambeau.base.errors import helped
 from flambeau.engine import stream
 from flambeau.io.legacy import write_legacy
@@ -50,7 +50,7 @@ class _StorageReference:
     def __init__(self, element: dtype, key: str, storage: Any) -> None:
         self.element = element
         self.key = key
-        self.count = storage.n_bytes // element.itemsize
+        self.count = storage.n_bytes // (element.itemsize if element in STORAGE_NAMES else 1)
         self.storage = storage
 
     def raw(self) -> bytes:
@@ -99,7 +99,7 @@ class _Pickler(_PythonPickler):
         """Storages are told by type, key, place and number of elements."""
         if not isinstance(obj, _StorageReference):
             return None
-        if obj.element in EIGHT_BITS:
+        if obj.element not in STORAGE_NAMES:
             kind = _name("torch.storage", "UntypedStorage")
         else:
             kind = _name("torch", STORAGE_NAMES[obj.element])
@@ -116,7 +116,7 @@ class _Pickler(_PythonPickler):
                 given = obj._layout
                 plain = (given.dtype, tuple(given.shape), tuple(given.strides), obj.requires_grad)
                 return (_name("torch._utils", "_rebuild_meta_tensor_no_storage"), plain)
-            if obj.dtype in EIGHT_BITS:  # a storage of bytes, and the dtype beside it
+            if obj.dtype not in STORAGE_NAMES:  # a storage of bytes, and the dtype beside it
                 told = (*self._tensor(obj), obj.dtype)
                 return (_name("torch._utils", "_rebuild_tensor_v3"), told)
             return (_name("torch._utils", "_rebuild_tensor_v2"), self._tensor(obj))

@@ -57,6 +57,7 @@ _BLOCKS: Final = {each: f"normal_blocks_{each.name}" for each in dtypes.FLOATING
 _C_NAMES: Final = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
     "int32": "int", "int64": "long", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long",
     "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }  # fmt: skip
@@ -231,6 +232,7 @@ def _empty_range(low: int, high: int) -> RuntimeError:
 
 # random_() of an integer dtype draws below these; a float dtype draws 0 .. 2^digits.
 _ALL_WORDS: Final = {
+    "uint64": 2**64, "uint32": 2**32, "uint16": 2**16,
     "int64": 2**63, "int32": 2**31, "int16": 2**15, "int8": 2**7, "uint8": 2**8, "bool": 2,
 }  # fmt: skip
 

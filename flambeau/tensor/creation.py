@@ -129,8 +129,6 @@ def _from_array(data: Any, element: dtype | None, where: Device) -> Tensor:
     from flambeau.tensor import functions, sharing
 
     array = np.asarray(data)
-    if element is not None and array.dtype.kind == "u" and array.dtype.itemsize > 1:
-        array = array.astype(np.int64 if element.category <= 1 else np.float64)
     found = sharing.dtype_of_array(array)
     sharing.check_memory(array)
     if array.flags.c_contiguous or where is META or not array.size:
@@ -170,8 +168,7 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tens
     if is_array(data):
         from flambeau.tensor import sharing
 
-        is_wide = dtype is not None and data.dtype.kind == "u" and data.dtype.itemsize > 1
-        if is_wide or not sharing.is_numpy_array(data):  # a number has no memory to share
+        if not sharing.is_numpy_array(data):  # a number has no memory to share
             return tensor(data, dtype=dtype, device=device)
         made = sharing.from_numpy(data)
         made = made.to(device) if device is not None and chosen_device(device) is META else made

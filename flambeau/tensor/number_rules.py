@@ -94,6 +94,8 @@ def wide_integer(value: int, name: str, layouts: Iterable[Any], becomes_float: b
     if becomes_float or any(each.category > 1 for each in elements):
         return float(value)
     integers = [each for each in elements if each.category == 1]
+    if dtypes.uint64 in integers:
+        return value - 2**64
     if name in FILLS and integers:
         raise _overflow(value, integers[0])
     if name in FILLS and elements:
@@ -162,7 +164,8 @@ def _overflow(value: Any, element: dtype) -> RuntimeError:
 
 
 def held_number(value: Any, element: dtype) -> Any:
-    """A number as a dtype that need not be floating holds it: ints for integers."""
+    """A number as a record carries it for a dtype that need not be floating: ints for integers,
+    by their 64 bits read with a sign."""
     if value.__class__ is int and not -(2**63) <= value < 2**63 and element.category != 1:
         value = float(wide_integer(value, "fill", (), True))
     check_holds(value, element)
@@ -171,5 +174,7 @@ def held_number(value: Any, element: dtype) -> Any:
     if value.__class__ is complex and not element.is_complex:
         value = value.real
     if element.category == 1 and value.__class__ is float:
-        return int(value)
+        value = int(value)
+    if element is dtypes.uint64 and value >= 2**63:
+        value -= 2**64
     return value

@@ -200,6 +200,15 @@ def _index(self: Tensor) -> int:
     layout = self._layout
     if layout.dtype.category > 1 or layout.n_elements != 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
+    if layout.dtype is dtypes.bool_ and layout.shape:
+        # torch gives 0 or 1, and NumPy then takes a mask of one element for a place.
+        raise TypeError(
+            helped(
+                "only integer tensors of a single element can be converted to an index",
+                given=f"a mask of shape {tuple(layout.shape)}",
+                fix="mask.item(), where a number is meant",
+            )
+        )
     return int(_OWN.item(self))
 
 

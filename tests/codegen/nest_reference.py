@@ -24,6 +24,7 @@ from flambeau.devices.cpu import features, jit
 
 NUMPY: dict[dtype, Any] = {
     dtypes.bool_: np.bool_, dtypes.uint8: np.uint8, dtypes.int8: np.int8, dtypes.int16: np.int16,
+    dtypes.uint16: np.uint16, dtypes.uint32: np.uint32, dtypes.uint64: np.uint64,
     dtypes.int32: np.int32, dtypes.int64: np.int64, dtypes.float16: np.float16,
     dtypes.bfloat16: np.uint16, dtypes.float32: np.float32, dtypes.float64: np.float64,
 }  # fmt: skip

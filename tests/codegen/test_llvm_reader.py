@@ -15,10 +15,12 @@ import pytest
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.codegen.llvm_reader import SCALAR_TYPES, LlvmReader, Operand
+from flambeau.codegen.vocabulary import THROUGH_INT64
 from flambeau.devices.cpu import jit
 
 NUMPY = {
     dtypes.bool_: np.bool_, dtypes.uint8: np.uint8, dtypes.int8: np.int8, dtypes.int16: np.int16,
+    dtypes.uint16: np.uint16, dtypes.uint32: np.uint32, dtypes.uint64: np.uint64,
     dtypes.int32: np.int32, dtypes.int64: np.int64, dtypes.float16: np.float16,
     dtypes.bfloat16: np.uint16, dtypes.float32: np.float32, dtypes.float64: np.float64,
 }  # fmt: skip
@@ -310,8 +312,9 @@ def converted(value: Any, source: dtype, result: dtype) -> Any:
         return value != 0
     if result.category == 1:
         if isinstance(value, float):
-            through = 63 if result in (dtypes.int64, dtypes.uint8) else 31
-            inside = math.isfinite(value) and -(2**through) <= int(value) < 2**through
+            through = 63 if result in THROUGH_INT64 else 31
+            end = 2**64 if result is dtypes.uint64 else 2**through
+            inside = math.isfinite(value) and -(2**through) <= int(value) < end
             value = int(value) if inside else -(2**through)
         return wrap(int(value), result)
     if result is dtypes.float64:

@@ -1,4 +1,4 @@
-"""Floats of eight bits in files: views share memory, PyTorch's form of such tensors."""
+"""Dtypes without a storage class of their own in files: views share memory, PyTorch's form."""
 
 import io
 
@@ -8,9 +8,9 @@ import flambeau as torch
 from flambeau.base import dtypes
 
 
-@pytest.mark.parametrize("of", dtypes.EIGHT_BITS)
+@pytest.mark.parametrize("of", [*dtypes.EIGHT_BITS, *dtypes.WIDE_UNSIGNED])
 def test_saved_and_loaded(of):
-    whole = torch.tensor([[0.3, -1.75, 3.0], [1.0, 2.0, 100.0]]).to(of)
+    whole = torch.tensor([[0.3, 1.75, 3.0], [1.0, 2.0, 100.0]]).to(of)
     file = io.BytesIO()
     torch.save({"whole": whole, "row": whole[1:], "turned": whole.t()}, file)
     assert b"_rebuild_tensor_v3" in file.getvalue()

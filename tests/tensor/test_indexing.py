@@ -178,3 +178,10 @@ def test_a_source_that_is_the_table_is_read_first() -> None:
     for _ in range(2):
         table[torch.tensor([0, 1, 2, 3])] = table.flip(0)
     assert table.tolist() == [0, 1, 2, 3]
+
+
+def test_a_mask_of_one_element_indexes_an_array_as_a_mask():
+    ones = np.ones(1)
+    assert ones[torch.zeros(1, dtype=torch.bool)].shape == (0,)
+    assert ones[torch.ones(1, dtype=torch.bool)].tolist() == [1.0]
+    assert [5, 6][torch.tensor(True)] == 6

@@ -22,7 +22,7 @@ from typing import Any, Final
 from flambeau.base import dtypes
 from flambeau.base.dtypes import dtype
 from flambeau.codegen.exact_reader import functions
-from flambeau.codegen.vocabulary import MATH_WORDS, Vocabulary
+from flambeau.codegen.vocabulary import MATH_WORDS, THROUGH_INT64, Vocabulary
 
 DIGITS: Final = 60
 _LEAST_EXPONENT: Final = {dtypes.float32: -149, dtypes.float64: -1074}
@@ -133,10 +133,11 @@ def _converted(operand: Exact, result: dtype) -> Any:
         return rounded(value, result) if result in _PRECISION else value
     if operand.dtype.is_floating_point:
         finite = math.isfinite(value) if isinstance(value, float) else True
-        through = 64 if result is dtypes.int64 or result is dtypes.uint8 else 32
+        through = 64 if result in THROUGH_INT64 else 32
         smallest = -(1 << (through - 1))
         value = math.trunc(fraction_of(value)) if finite else smallest
-        if not smallest <= value < -smallest:
+        end = 2**64 if result is dtypes.uint64 else -smallest
+        if not smallest <= value < end:
             value = smallest
     return _wrapped(int(value), result)
 

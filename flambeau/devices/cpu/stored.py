@@ -14,6 +14,7 @@ from flambeau.devices.cpu.writer import Writer
 
 _STORED: Final = {
     "bool": "i8", "uint8": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint16": "i16", "uint32": "i32", "uint64": "i64",
     "float16": "half", "bfloat16": "i16", "float32": "float", "float64": "double",
     "float8_e4m3fn": "i8", "float8_e5m2": "i8", "float8_e4m3fnuz": "i8", "float8_e5m2fnuz": "i8",
     "complex64": "i64", "complex128": "i128",

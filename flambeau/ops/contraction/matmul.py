@@ -30,6 +30,8 @@ def check_dtypes(one: Layout, other: Layout, kernel: str = "addmm_impl_cpu_") ->
     if one.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
         raise not_implemented(kernel, one.dtype)
     if one.dtype is other.dtype:
+        if one.dtype in dtypes.WIDE_UNSIGNED:
+            raise not_implemented(kernel, one.dtype)
         return
     if kernel == "dot":
         raise RuntimeError(

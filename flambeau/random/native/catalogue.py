@@ -28,7 +28,8 @@ _ONE_EACH: Final = (add_unit_many, add_store_doubles)
 _NORMALS: Final = (normal.add_normals, add_store_doubles)
 _SAMPLED: Final = (add_unit_double, add_load_doubles, add_store_doubles, rejection.add_logarithms)
 _ANY_DTYPE: Final = partial(
-    add_store_doubles, dtypes=tuple(name for name in DTYPE_CODES if name not in ("uint8", "bool"))
+    add_store_doubles,
+    dtypes=tuple(name for name in DTYPE_CODES if name[0] not in "ub" or name == "bfloat16"),
 )
 
 RECIPES: Final[dict[str, Recipe]] = {

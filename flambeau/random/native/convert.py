@@ -106,7 +106,7 @@ def add_store_integers(module: Module) -> None:
     f = module.function("store_integers", ["ptr", "ptr", "i64", "i64"])
     source, target, count, dtype = f.parameters
     for name in DTYPE_CODES:
-        if name == "uint8":  # int8's code: the same bytes
+        if name.startswith("u"):  # the code of integers with a sign: the same bytes
             continue
         with f.when(dtype.equal(DTYPE_CODES[name])), f.count(count) as i:
             value = f.load("i64", source, i << 3)

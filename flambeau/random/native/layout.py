@@ -36,5 +36,6 @@ FIRST_PARAMETER: Final = 4
 # Codes of dtypes in DTYPE_ARGUMENT.
 DTYPE_CODES: Final = {
     "float64": 0, "float32": 1, "float16": 2, "bfloat16": 3,
-    "int64": 4, "int32": 5, "int16": 6, "int8": 7, "uint8": 7, "bool": 8,
+    "int64": 4, "int32": 5, "int16": 6, "int8": 7, "bool": 8,
+    "uint64": 4, "uint32": 5, "uint16": 6, "uint8": 7,  # the same bytes
 }  # fmt: skip

@@ -24,10 +24,7 @@ def packed(values: list[Any], element: dtype) -> bytes:
         return bytes([1 if value else 0 for value in values])
     if element.category == 1:
         try:
-            letter = (
-                {1: "b", 2: "h", 4: "i", 8: "q"}[element.itemsize] if element.is_signed else "B"
-            )
-            return array(letter, values).tobytes()
+            return array(element.format, values).tobytes()
         except (TypeError, OverflowError):
             return _packed_integers(values, element)
     if element.is_complex:
@@ -54,7 +51,10 @@ def _packed_integers(values: list[Any], element: dtype) -> bytes:
     for value in values:
         is_finite = not isinstance(value, float) or math.isfinite(value)
         number = int(value) if is_finite else high + 1
-        if isinstance(value, int) and not -(2**63) <= number < 2**63:
+        if isinstance(value, int) and element is dtypes.uint64 and number >= 2**64:
+            raise OverflowError("int too big to convert")
+        end = 2**64 if element is dtypes.uint64 else 2**63
+        if isinstance(value, int) and not -(2**63) <= number < end:
             raise ValueError("Overflow when unpacking long long")
         if not low <= number <= high or (value < 0 and number != value and not element.is_signed):
             raise RuntimeError(

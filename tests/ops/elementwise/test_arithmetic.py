@@ -43,3 +43,42 @@ def test_comparisons_round_numbers_to_a_short_dtype(dtype):
         assert not (x != number)[place]
         assert not (x > number)[place]
         assert not (x < number)[place]
+
+
+@pytest.mark.parametrize(
+    ("of", "bits"), [(torch.uint16, 16), (torch.uint32, 32), (torch.uint64, 64)], ids=str
+)
+def test_wide_unsigned_integers_compute(of, bits):
+    """What torch refuses for want of a kernel is computed modulo the width, as uint8 is."""
+    top = 2**bits - 1
+    left = torch.tensor([10, top, 7] * 12, dtype=of)
+    right = torch.tensor([5, 2, 0] * 12, dtype=of)
+    for found, expected in (
+        (left + right, [15, 1, 7]),
+        (left - right, [5, top - 2, 7]),
+        (right - left, [top - 4, 3, top - 6]),
+        (left * right, [50, top - 1, 0]),
+        (-left, [top - 9, 1, top - 6]),
+        (~left, [top - 10, 0, top - 7]),
+        (torch.maximum(left, right), [10, top, 7]),
+        (left // right.clamp(min=2), [2, top // 2, 3]),
+        (left % right.clamp(min=2), [0, 1, 1]),
+        (left >> 1, [5, top // 2, 3]),
+        (left.cummax(0)[0][:3], [10, top, top]),
+    ):
+        assert found.dtype is of
+        assert found[:3].tolist() == expected
+    assert (left > right)[:3].tolist() == [True, True, True]
+    assert (left > 5)[:3].tolist() == [True, True, True]
+    assert left.max().item() == top
+    assert left.min().item() == 7
+    assert left.sort(descending=True)[0][0].item() == top
+    assert torch.arange(3, dtype=of).tolist() == [0, 1, 2]
+
+
+def test_the_gradient_of_a_product_with_many_zeros():
+    """Whatever the product of the others would overflow to."""
+    rows = torch.tensor([[1e13, 0.0, 0.0], [1e13, 1e13, 0.0], [1e13, 1e13, 1e13]])
+    assert torch.func.grad(torch.prod)(rows).tolist() == [[0.0] * 3] * 3
+    one = torch.tensor([2.0, 0.0, 3.0], requires_grad=True)
+    assert torch.autograd.grad(one.prod(), one)[0].tolist() == [0.0, 6.0, 0.0]
