@@ -62,19 +62,31 @@ def _run(
     mode: str, inputs: Any, states: list[Any], weights: Weights, is_reverse: bool
 ) -> tuple[Any, list[Any]]:
     into = t.linear(inputs, weights["weight_ih"], weights.get("bias_ih"))
-    if into.is_floating_point():
-        if mode == "LSTM" and "weight_hr" not in weights:
-            return _lstm_run(into, states, weights, is_reverse)
-        if mode == "GRU":
-            return _gru_run(into, states[0], weights, is_reverse)
+    if is_one_operator(mode, into, weights):
+        pieces = _in_pieces(mode, into, states, weights, is_reverse)
+        last = 0 if is_reverse else -1
+        made = _joined([piece[0] for piece in pieces], is_reverse)
+        return made, [each[last] for each in pieces[-1]]
     parts = into.unbind(0)
-    made = []
+    steps = []
     for part in reversed(parts) if is_reverse else parts:
         states = list(step(mode, part, states, weights))
-        made.append(states[0])
+        steps.append(states[0])
     if is_reverse:
-        made.reverse()
-    return t.stack(made), states
+        steps.reverse()
+    return t.stack(steps), states
+
+
+def is_one_operator(mode: str, into: Any, weights: Weights) -> bool:
+    """Whether one operator takes many steps."""
+    knows = (mode == "LSTM" and "weight_hr" not in weights) or mode == "GRU"
+    return bool(knows and into.is_floating_point())
+
+
+def states_of(mode: str, into: Any, states: list[Any], weights: Weights) -> list[Any]:
+    """The states after each step, time first, by an operator of many steps at a time."""
+    pieces = _in_pieces(mode, into, states, weights, is_reverse=False)
+    return [_joined([piece[n] for piece in pieces], is_reverse=False) for n in range(len(states))]
 
 
 def _pieces(into: Any, is_reverse: bool) -> list[Any]:
@@ -90,29 +102,14 @@ def _joined(made: list[Any], is_reverse: bool) -> Any:
     return t.cat(made[::-1] if is_reverse else made)
 
 
-def _gru_run(into: Any, hidden: Any, weights: Weights, is_reverse: bool) -> tuple[Any, list[Any]]:
-    """As run, by an operator of many steps at a time."""
+def _in_pieces(
+    mode: str, into: Any, states: list[Any], weights: Weights, is_reverse: bool
+) -> list[list[Any]]:
+    """The states after each step of each piece, in the order they are taken."""
+    operator = t.lstm_steps if mode == "LSTM" else t.gru_steps
+    rest = weights["weight_hh"], weights.get("bias_hh"), is_reverse
     made = []
     for piece in _pieces(into, is_reverse):
-        outputs, *_ = t.gru_steps(
-            piece, hidden, weights["weight_hh"], weights.get("bias_hh"), is_reverse
-        )
-        hidden = outputs[0 if is_reverse else -1]
-        made.append(outputs)
-    return _joined(made, is_reverse), [hidden]
-
-
-def _lstm_run(
-    into: Any, states: list[Any], weights: Weights, is_reverse: bool
-) -> tuple[Any, list[Any]]:
-    """As run, by an operator of many steps at a time."""
-    hidden, cell = states
-    made = []
-    last = 0 if is_reverse else -1
-    for piece in _pieces(into, is_reverse):
-        outputs, cells, *_ = t.lstm_steps(
-            piece, hidden, cell, weights["weight_hh"], weights.get("bias_hh"), is_reverse
-        )
-        hidden, cell = outputs[last], cells[last]
-        made.append(outputs)
-    return _joined(made, is_reverse), [hidden, cell]
+        made.append(list(operator(piece, *states, *rest)[: len(states)]))
+        states = [each[0 if is_reverse else -1] for each in made[-1]]
+    return made

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from itertools import pairwise
-from typing import Any, NamedTuple
+from itertools import accumulate, pairwise
+from typing import Any, Final, NamedTuple
 
 from flambeau.nn.functions import recurrence
 from flambeau.tensor import Tensor
@@ -112,18 +112,15 @@ def pack_padded_sequence(
     from flambeau.nn import names as torch
 
     counts = [int(each) for each in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
-    order = None
+    order = list(range(len(counts)))
     if not enforce_sorted:
-        ranks = sorted(range(len(counts)), key=lambda n: -counts[n])
-        order = torch.tensor(ranks)
-        counts = [counts[n] for n in ranks]
-        input = input.index_select(0 if batch_first else 1, order)
-    if batch_first:
-        input = input.transpose(0, 1)
-    if len(counts) != input.shape[1]:
+        order.sort(key=lambda n: -counts[n])
+        counts = [counts[n] for n in order]
+    longest, batch = input.shape[:2][::-1] if batch_first else input.shape[:2]
+    if len(counts) != batch:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size="
-            f"{input.shape[1]})"
+            f"{batch})"
         )
     if any(a < b for a, b in pairwise(counts)):
         raise RuntimeError(
@@ -134,13 +131,39 @@ def pack_padded_sequence(
     if not counts or counts[-1] <= 0:
         raise RuntimeError("Length of all samples has to be greater than 0, but found an element "
                            "in 'lengths' that is <= 0")  # fmt: skip
-    if counts[0] > input.shape[0]:
-        raise RuntimeError(
-            f"Expected sequence length to be larger than 0 and at most {input.shape[0]}"
-        )
-    sizes = [sum(n > time for n in counts) for time in range(counts[0])]
-    data = t.cat([input[time, :size] for time, size in enumerate(sizes)])
-    return PackedSequence(data, torch.tensor(sizes), order)
+    if counts[0] > longest:
+        raise RuntimeError(f"Expected sequence length to be larger than 0 and at most {longest}")
+    sizes = _sizes_of(counts)
+    time_step, own_step = (1, longest) if batch_first else (batch, 1)
+    rows = [
+        time * time_step + n * own_step for time, size in enumerate(sizes) for n in order[:size]
+    ]
+    data = t.index_select(input.flatten(0, 1), 0, torch.tensor(rows))
+    if enforce_sorted:
+        return PackedSequence(data, torch.tensor(sizes))
+    back = sorted(range(batch), key=order.__getitem__)
+    return PackedSequence(data, torch.tensor(sizes), torch.tensor(order), torch.tensor(back))
+
+
+def _sizes_of(counts: list[int]) -> list[int]:
+    """How many of these lengths, the longest first, reach each time."""
+    size = len(counts)
+    made = []
+    for time in range(counts[0]):
+        while counts[size - 1] <= time:
+            size -= 1
+        made.append(size)
+    return made
+
+
+def _starts_and_lengths(sizes: list[int]) -> tuple[list[int], list[int]]:
+    """The first row of each time in a packed sequence (and of what would follow it), and the
+    length of each sequence."""
+    starts = [0, *accumulate(sizes)]
+    lengths: list[int] = []
+    for time in range(len(sizes), 0, -1):
+        lengths += [time] * (sizes[time - 1] - len(lengths))
+    return starts, lengths
 
 
 def pad_packed_sequence(
@@ -159,25 +182,26 @@ def pad_packed_sequence(
                 f"but got total_length={total_length} and max sequence length being {longest}"
             )
         longest = total_length
-    batch = sizes[0]
-    tail = tuple(sequence.data.shape[1:])
-    rows = []
-    parts = t.split(sequence.data, tuple(sizes), 0)
-    for part in parts:
-        missing = batch - part.shape[0]
-        if missing:
-            filler = torch.full((missing, *tail), padding_value, dtype=part.dtype)
-            part = t.cat([part, filler])
-        rows.append(part)
-    for _ in range(longest - len(sizes)):
-        rows.append(torch.full((batch, *tail), padding_value, dtype=sequence.data.dtype))
-    padded = t.stack(rows, 1 if batch_first else 0)
-    lengths = torch.tensor([sum(size > n for size in sizes) for n in range(batch)])
+    starts, lengths = _starts_and_lengths(sizes)
     back = sequence.unsorted_indices
-    if back is not None:
-        padded = padded.index_select(0 if batch_first else 1, back)
-        lengths = lengths.index_select(0, back)
-    return padded, lengths
+    order = range(sizes[0]) if back is None else back.tolist()
+    ends = [lengths[n] for n in order]
+    # Behind the data comes one row of padding.
+    places = [
+        [starts[time] + n if time < end else starts[-1] for n, end in zip(order, ends, strict=True)]
+        for time in range(longest)
+    ]
+    # torch gathers by sequence after it has padded by time: then the result lies by sequence.
+    by_sequence = batch_first and back is not None
+    table = list(zip(*places, strict=True)) if by_sequence else places
+    tail = tuple(sequence.data.shape[1:])
+    filler = torch.full((1, *tail), padding_value, dtype=sequence.data.dtype)
+    rows = torch.tensor([row for line in table for row in line])
+    padded = t.index_select(t.cat([sequence.data, filler]), 0, rows)
+    padded = padded.view(len(table), len(table[0]), *tail)
+    if batch_first and not by_sequence:
+        padded = padded.transpose(0, 1)
+    return padded, torch.tensor(ends)
 
 
 def pad_sequence(
@@ -244,6 +268,10 @@ def unpack_sequence(packed_sequences: Any) -> list[Any]:
 
 # Recurrent layers over packed sequences ---------------------------------------------------
 
+# Steps that padding may be of those that count, where one operator takes them all: a step of its
+# own costs as much as many rows.
+_MAX_PADDING: Final = 8
+
 
 def run_packed(layer: Any, input: PackedSequence, hx: Any) -> tuple[Any, Any]:
     """What a recurrent layer makes of a packed sequence: (packed outputs, last states)."""
@@ -270,16 +298,53 @@ def _layers(layer: Any, data: Any, states: list[Any], sizes: list[int]) -> tuple
             at = number * n_directions + direction
             weights = layer.weights_at(at)
             into = t.linear(data, weights["weight_ih"], weights.get("bias_ih"))
-            parts = list(t.split(into, tuple(sizes), 0))
             start = [each[at] for each in states]
-            run = _backwards if direction else _forwards
-            made, last = run(layer.mode, parts, start, sizes, weights)
-            outputs.append(t.cat(made))
+            n_padded = len(sizes) * sizes[0]
+            is_worth_padding = n_padded <= _MAX_PADDING * into.shape[0]
+            if is_worth_padding and recurrence.is_one_operator(layer.mode, into, weights):
+                made, last = _padded(layer.mode, into, start, sizes, weights, direction == 1)
+            else:
+                parts = list(t.split(into, tuple(sizes), 0))
+                run = _backwards if direction else _forwards
+                by_time, last = run(layer.mode, parts, start, sizes, weights)
+                made = t.cat(by_time)
+            outputs.append(made)
             for held, each in zip(finals, last, strict=True):
                 held.append(each)
         data = outputs[0] if n_directions == 1 else t.cat(outputs, 1)
         data = layer.between_layers(data, number)
     return data, [t.stack(held) for held in finals]
+
+
+def _padded(
+    mode: str, into: Any, start: list[Any], sizes: list[int], weights: Any, is_reverse: bool
+) -> tuple[Any, list[Any]]:
+    """(packed outputs, last states) of sequences padded behind their ends, in one operator. A
+    sequence that is read backwards begins with its end; what is computed from padding is not
+    looked at, and has no gradient."""
+    from flambeau.nn import names as torch
+
+    starts, lengths = _starts_and_lengths(sizes)
+    steps, batch = len(sizes), sizes[0]
+
+    def own(time: int, end: int) -> int:
+        return end - 1 - time if is_reverse else time
+
+    rows = [
+        starts[own(time, end)] + n if time < end else starts[-1]
+        for time in range(steps)
+        for n, end in enumerate(lengths)
+    ]
+    back = [
+        own(time, lengths[n]) * batch + n for time, size in enumerate(sizes) for n in range(size)
+    ]
+    last = [(end - 1) * batch + n for n, end in enumerate(lengths)]
+    padded = t.cat([into, into.new_zeros(1, into.shape[1])]).index_select(0, torch.tensor(rows))
+    states = recurrence.states_of(mode, padded.view(steps, batch, -1), start, weights)
+    flat = [each.flatten(0, 1) for each in states]
+    ends = torch.tensor(last)
+    made = flat[0].index_select(0, torch.tensor(back))
+    return made, [each.index_select(0, ends) for each in flat]
 
 
 def _forwards(

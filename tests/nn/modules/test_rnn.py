@@ -3,7 +3,7 @@
 import pytest
 
 import flambeau as torch
-from flambeau import nn
+from flambeau import debug, nn
 
 
 def test_layers_say_which_states_they_expect():
@@ -37,3 +37,35 @@ def test_packed_sequences_are_converted_and_moved():
     assert not packed.is_pinned()
     with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
         packed.cuda()
+
+
+@pytest.mark.parametrize("mode", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("is_bidirectional", [False, True])
+def test_a_packed_sequence_is_as_good_as_alone(mode, is_bidirectional):
+    """Padding behind the ends shows in no bit of outputs, states and gradients."""
+    layer = getattr(torch.nn, mode)(3, 4, bidirectional=is_bidirectional)
+    inputs = [torch.randn(n, 3) for n in (2, 70, 1, 9)]
+    packed = torch.nn.utils.rnn.pack_sequence(inputs, enforce_sorted=False)
+    made, states = layer(packed)
+    rows, lengths = torch.nn.utils.rnn.pad_packed_sequence(made)
+    assert lengths.tolist() == [2, 70, 1, 9]
+    for n, each in enumerate(inputs):
+        alone, last = layer(each)
+        assert torch.equal(rows[: len(each), n], alone)
+        for one, other in zip(
+            *(x if mode == "LSTM" else (x,) for x in (states, last)), strict=True
+        ):
+            assert torch.equal(one[:, n], other)
+    assert not rows[2:, 0].any()
+
+
+def test_packed_sequences_take_few_operators():
+    layer = torch.nn.LSTM(3, 4)
+    x = torch.randn(5, 30, 3, requires_grad=True)
+    with debug.counts() as seen:
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, [30, 20, 9, 9, 2], batch_first=True)
+        torch.nn.utils.rnn.pad_packed_sequence(layer(packed)[0])[0].sum().backward()
+        x.grad.sum().item()
+    assert seen.records < 60
+    assert x.grad[:, 0].any(-1).all()
+    assert not x.grad[1, 20:].any()
