@@ -12,8 +12,43 @@ from typing import Any
 from flambeau.base.missing import module_getattr
 from flambeau.gradients.autocast import is_autocast_enabled, set_autocast_enabled
 from flambeau.linalg import LinAlgError as _LinAlgError
+from flambeau.overrides import has_torch_function as _has_torch_function
+from flambeau.overrides import has_torch_function_unary as _has_torch_function_unary
+from flambeau.overrides import has_torch_function_variadic as _has_torch_function_variadic
+from flambeau.tensor import Tensor as TensorBase
+from flambeau.tensor.arguments import taken_over as _taken_over
+from flambeau.tensor.arguments.taken_over import AllUndisturbed as DisableTorchFunction
+from flambeau.tensor.arguments.taken_over import Undisturbed as DisableTorchFunctionSubclass
+from flambeau.tensor.arguments.taken_over import disabled as _disabled_torch_function_impl
+from flambeau.tensor.tensor import TensorMeta as _TensorMeta
 
-__all__ = ["_LinAlgError"]
+_TensorBase = TensorBase
+
+__all__ = [
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "TensorBase", "_LinAlgError",
+    "_TensorBase", "_TensorMeta", "_disabled_torch_function_impl", "_has_torch_function",
+    "_has_torch_function_unary", "_has_torch_function_variadic",
+]  # fmt: skip
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether arguments take calls over in this thread."""
+    return _taken_over.HERE.arguments
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode takes calls over in this thread."""
+    return _taken_over.present_mode() is not None
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes this thread has entered."""
+    return len(_taken_over.HERE.stack)
+
+
+def _get_function_stack_at(level: int) -> Any:
+    """A mode that this thread has entered, the first one at 0."""
+    return _taken_over.HERE.stack[level]
 
 
 def _log_api_usage_once(event: str) -> None:
@@ -22,11 +57,6 @@ def _log_api_usage_once(event: str) -> None:
 
 def _get_tracing_state() -> None:
     """The trace being made: there is none."""
-
-
-def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """A `__torch_function__` that lets the function be what it is."""
-    return func(*args, **(kwargs or {}))
 
 
 def _jit_set_profiling_mode(profiling_flag: bool) -> bool:

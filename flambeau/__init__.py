@@ -53,6 +53,9 @@ pi = _dtypes.PI
 e = _dtypes.E
 newaxis = None
 
+for _kind, _name in ((Tensor, "Tensor"), (Size, "Size"), (dtype, "dtype"), (device, "device")):
+    _kind.__module__, _kind.__name__, _kind.__qualname__ = __name__, _name, _name
+
 # Room -> names it serves; asked in this order after the operators.
 _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.creation": (
@@ -220,7 +223,7 @@ def __getattr__(name: str) -> Any:
     room = _WHERE.get(name)
     if room is not None:
         try:
-            found = getattr(import_module(room), name)
+            found = _served(getattr(import_module(room), name), name)
         except ModuleNotFoundError as error:
             if error.name != room:
                 raise
@@ -254,6 +257,13 @@ def _operator(name: str) -> Any:
     if found is None and name in _METHODS:
         found = getattr(Tensor, name)
     return found
+
+
+def _served(found: Any, name: str) -> Any:
+    """A room's function as programs know it: calls of it may be taken over."""
+    from flambeau.tensor.overriding import serving
+
+    return serving.served(found, name)
 
 
 def __dir__() -> list[str]:

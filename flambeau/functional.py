@@ -1,33 +1,34 @@
 """torch.functional: functions of torch itself, by their older place.
 
 Keeps     only where things are: torch.functional.einsum is torch.einsum.
-Touches   tensor.public, linalg, fft.
+Touches   flambeau itself.
 Not here  any logic, torch.nn.functional."""
 
 from __future__ import annotations
 
-from flambeau.base.missing import module_getattr
-from flambeau.fft.short_time import istft, stft
-from flambeau.linalg.low_rank import pca_lowrank, svd_lowrank
-from flambeau.linalg.top_level import chain_matmul, lu, norm
-from flambeau.tensor.public.composed import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    block_diag,
-    cartesian_prod,
-    tensordot,
-)
-from flambeau.tensor.public.distinct import unique, unique_consecutive
-from flambeau.tensor.public.forms import einsum, meshgrid, split
-from flambeau.tensor.public.queries import broadcast_shapes, broadcast_tensors
-from flambeau.tensor.public.statistics.spread import cdist, unravel_index
+from importlib import import_module
+from typing import Any
 
-__all__ = [
+from flambeau.base.missing import module_getattr
+
+_NAMES = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
     "broadcast_tensors", "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu",
     "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot", "unique",
     "unique_consecutive", "unravel_index",
-]  # fmt: skip
+)  # fmt: skip
 
-__getattr__ = module_getattr(__name__)
+_missing = module_getattr(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return list(_NAMES)
+    if name not in _NAMES:
+        return _missing(name)
+    found = globals()[name] = getattr(import_module("flambeau"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(_NAMES)

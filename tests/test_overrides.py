@@ -4,9 +4,17 @@ import pytest
 
 import flambeau as torch
 from flambeau.overrides import (
+    BaseTorchFunctionMode,
+    TorchFunctionMode,
+    get_default_nowrap_functions,
+    get_ignored_functions,
+    get_overridable_functions,
     handle_torch_function,
     has_torch_function,
     is_tensor_like,
+    is_tensor_method_or_property,
+    redispatch_function,
+    resolve_name,
     wrap_torch_function,
 )
 
@@ -54,3 +62,101 @@ def test_wrapped_functions_hand_over():
     assert pair(1, 2) == 3
     base = Base()
     assert pair(1, base)[:2] == ("base", "pair")
+
+
+class Logged(TorchFunctionMode):
+    """Keeps names under a mark."""
+
+    def __init__(self, mark, log):
+        self.mark, self.log = mark, log
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.log.append((self.mark, resolve_name(func), [each.__name__ for each in types]))
+        return func(*args, **(kwargs or {}))
+
+
+class Length(torch.Tensor):
+    """A subclass without members of its own."""
+
+
+def test_modes_are_asked_last_entered_first_and_before_arguments():
+    log = []
+    with Logged("outer", log), Logged("inner", log), BaseTorchFunctionMode():
+        found = torch.add(Length([1.0]), 1)
+    assert type(found) is Length
+    assert log == [
+        ("inner", "torch.add", ["Length"]), ("outer", "torch.add", ["Length"]),
+    ]  # fmt: skip
+    assert not torch._C._len_torch_function_stack()
+
+
+def test_a_mode_that_fails_is_left():
+    class Fails(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"), Fails():
+        torch.ones(1)
+    assert torch.ones(1).tolist() == [1]
+    assert not torch._C._is_torch_function_mode_enabled()
+    with pytest.raises(NotImplementedError), TorchFunctionMode():
+        torch.ones(1)
+
+
+def test_modes_and_arguments_can_be_silenced():
+    log = []
+    with Logged("mode", log):
+        with torch._C.DisableTorchFunctionSubclass():
+            assert type(Length([1.0]) + 1) is torch.Tensor
+        count = len(log)
+        with torch._C.DisableTorchFunction():
+            assert type(Length([1.0]) + 1) is torch.Tensor
+            assert not torch._C._is_torch_function_enabled()
+    assert len(log) == count > 0
+    assert not has_torch_function((torch.ones(1),))
+    assert has_torch_function((Length([1.0]),))
+
+
+def test_a_pass_of_gradients_is_not_seen():
+    log = []
+    x = torch.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    with Logged("mode", log):
+        y.backward()
+    assert log == [("mode", "torch.Tensor.backward", ["Tensor"])]
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_redispatch_leaves_out_one_hop():
+    log = []
+
+    def twice(x):
+        if has_torch_function((x,)):
+            return handle_torch_function(twice, (x,), x)
+        return x + x
+
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            log.append(func.__name__)
+            if func is twice:
+                return redispatch_function(func, types, args, kwargs)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    assert twice(Seen([1.0])).tolist() == [2]
+    assert log[:2] == ["twice", "add"]
+
+
+def test_lists_and_names():
+    functions = get_overridable_functions()
+    assert torch.add in functions[torch]
+    assert torch.Tensor.add in functions[torch.Tensor]
+    assert torch.nn.functional.relu in functions[torch.nn.functional]
+    assert torch.ones in get_ignored_functions()
+    assert torch.add not in get_ignored_functions()
+    assert torch.Tensor.grad.__get__ in get_default_nowrap_functions()
+    assert is_tensor_method_or_property(torch.Tensor.add)
+    assert is_tensor_method_or_property(torch.Tensor.shape.__get__)
+    assert not is_tensor_method_or_property(torch.add)
+    assert resolve_name(torch.split) == "torch.functional.split"
+    assert resolve_name(print) is None

@@ -6,6 +6,8 @@ Not here  the graph and the backward pass (gradients/), derivatives (ops/)."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from flambeau.autograd import (
     anomaly_mode,
     forward_ad,
@@ -29,7 +31,7 @@ from flambeau.autograd.grad_mode import (
 )
 from flambeau.autograd.variable import Variable
 from flambeau.base.missing import module_getattr
-from flambeau.gradients.entry import backward, grad
+from flambeau.gradients import entry as _entry
 from flambeau.gradients.modes import is_grad_enabled, is_inference_mode_enabled
 
 gradcheck = _gradcheck.gradcheck
@@ -46,8 +48,13 @@ __all__ = [
 _missing = module_getattr(__name__)
 
 
-def __getattr__(name: str) -> object:
-    """The profiler is imported when it is used."""
+def __getattr__(name: str) -> Any:
+    """grad and backward, whose calls may be taken over; the profiler is imported when used."""
+    if name in ("backward", "grad"):
+        from flambeau.tensor.overriding.serving import served
+
+        found = globals()[name] = served(getattr(_entry, name), name, __name__)
+        return found
     if name in ("profiler", "profiler_util"):
         from importlib import import_module
 

@@ -171,12 +171,16 @@ def module_getattr(module_name: str, names: Iterable[str] | None = None) -> Call
 
 
 def lazy_names(
-    package: str, where: Mapping[str, str], modules: Iterable[str] = ()
+    package: str,
+    where: Mapping[str, str],
+    modules: Iterable[str] = (),
+    served: Callable[[object, str], object] | None = None,
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package whose names are found when they are used.
 
     where     name -> the file beside it that has it
     modules   files that are names themselves
+    served    (what was found, name) -> what the package offers
 
     Write `__getattr__, __dir__ = lazy_names(__name__, _WHERE)` at the end of the package."""
     names = sorted({*where, *modules})
@@ -184,6 +188,7 @@ def lazy_names(
     def __getattr__(name: str) -> object:
         if name in where:
             found: object = getattr(import_module(f"{package}.{where[name]}"), name)
+            found = found if served is None else served(found, name)
         elif name in names:
             found = import_module(f"{package}.{name}")
         else:

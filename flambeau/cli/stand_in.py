@@ -110,6 +110,8 @@ def as_torch() -> ModuleType:
         sys.meta_path.insert(0, _Finder())
     sys.modules["torch"] = flambeau
     flambeau.__name__ = "torch"  # libraries that patch torch look for names under its own
+    for kind in (flambeau.Tensor, flambeau.Size, flambeau.dtype, flambeau.device):
+        kind.__module__ = "torch"  # what programs print
     return flambeau
 
 

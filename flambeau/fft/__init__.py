@@ -7,6 +7,7 @@ Not here  any logic."""
 from __future__ import annotations
 
 from flambeau.base.missing import lazy_names
+from flambeau.tensor.overriding.serving import served
 
 _FILES: dict[str, tuple[str, ...]] = {
     "functions": (
@@ -17,4 +18,6 @@ _FILES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
 
-__getattr__, __dir__ = lazy_names(__name__, _WHERE)
+__getattr__, __dir__ = lazy_names(
+    __name__, _WHERE, served=lambda found, name: served(found, name, "torch.fft")
+)

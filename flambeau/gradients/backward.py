@@ -138,6 +138,9 @@ class Pass:
         mode_before, site_before = recorder.grad_enabled, recorder.site
         passes = _RUNNING.passes
         depth = len(passes)
+        takers = RUNTIME.takers
+        arguments_before, modes_before = takers.arguments, takers.modes
+        takers.arguments = takers.modes = False
         try:
             set_mode(self.create_graph)
             discover, walk = RUNTIME.native_walk() or (None, None)
@@ -165,6 +168,7 @@ class Pass:
             # No call: an exception from a signal handler finds no place to come between.
             recorder.grad_enabled = mode_before
             recorder.site = site_before
+            takers.arguments, takers.modes = arguments_before, modes_before
             del passes[depth:]
 
     def _walk(self, walk: Callable[..., bool], order: list[Node], recorder: Stream) -> None:

@@ -30,6 +30,12 @@ def _segment_references(storage: Any) -> int:
     return 0 if storage.segment is None else 1
 
 
+class _Nobody:
+    """Stands for what takes calls over in a thread until tensor/ is there."""
+
+    arguments = modes = False
+
+
 class Runtime:
     """The Tensor class, the module `t` of recorded functions, and two engine services."""
 
@@ -40,6 +46,9 @@ class Runtime:
     is_inference_mode: Callable[[], bool]
     # Records a fresh tensor by the name of an operator and its layout.
     fill: Callable[[str, Any], Any]
+
+    # What may take calls over in this thread by a __torch_function__: nothing during a pass.
+    takers: Any = _Nobody()
 
     def __init__(self) -> None:
         self.has_sparse = False  # whether there was ever a sparse tensor: until then nobody asks

@@ -2,7 +2,7 @@
 
 Keeps     nothing is imported before it is asked for; LAPACK not before it is needed.
 Touches   the files named here, lazily.
-Not here  any logic but that failed calls are handed to arguments that take them over."""
+Not here  any logic but that calls may be taken over."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from flambeau.base.missing import missing_name
-from flambeau.tensor.arguments.taken_over import handing_over
+from flambeau.tensor.overriding.serving import served
 
 _FILES: dict[str, tuple[str, ...]] = {
     "decompositions": (
@@ -38,7 +38,8 @@ def __getattr__(name: str) -> Any:
     elif name == "matmul":
         found = import_module("flambeau.tensor.functions").matmul
     elif name in _WHERE:
-        found = handing_over(getattr(import_module(f"flambeau.linalg.{_WHERE[name]}"), name))
+        found = getattr(import_module(f"flambeau.linalg.{_WHERE[name]}"), name)
+        found = served(found, name, "torch.linalg")
     else:
         raise missing_name(__name__, name, __dir__())
     globals()[name] = found

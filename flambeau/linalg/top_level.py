@@ -17,13 +17,9 @@ from flambeau.linalg.products import chain_matmul, matrix_exp, matrix_power
 from flambeau.linalg.products import old_cross as cross
 from flambeau.linalg.spectra import old_svd as svd
 from flambeau.linalg.spectra import pinverse
-from flambeau.tensor.arguments.taken_over import handing_over
 
 __all__ = [
     "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "cross", "det", "inverse",
     "logdet", "lu", "lu_solve", "lu_unpack", "matrix_exp", "matrix_power", "norm", "pinverse", "qr",
     "slogdet", "svd", "triangular_solve",
 ]  # fmt: skip
-
-for _name in __all__:
-    globals()[_name] = handing_over(globals()[_name])

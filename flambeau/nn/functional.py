@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from flambeau.base.missing import full_when_listed, missing_name
+from flambeau.tensor.overriding.serving import served
 
 FILES: dict[str, tuple[str, ...]] = {
     "activations": (
@@ -68,7 +69,7 @@ def __getattr__(name: str) -> Any:
     if file is not None:
         module = f"flambeau.nn.functions.{file}"
         try:
-            found = getattr(import_module(module), name, None)
+            found = served(getattr(import_module(module), name, None), name, "torch.nn.functional")
         except ModuleNotFoundError as error:
             if error.name != module:
                 raise

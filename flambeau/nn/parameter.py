@@ -11,11 +11,25 @@ from typing import Any, ClassVar, Final
 from flambeau.base.errors import helped
 from flambeau.gradients import members
 from flambeau.tensor import Tensor, creation
-from flambeau.tensor.tensor import empty_like_class
+from flambeau.tensor.arguments.taken_over import disabled, exempt
+from flambeau.tensor.tensor import TensorMeta, empty_like_class
 
 
-class Parameter(Tensor):
-    """A tensor to be trained: `requires_grad` is True unless said otherwise.
+class _FlaggedMeta(TensorMeta):
+    """Counts tensors of other classes that carry a flag among a class's instances."""
+
+    _flag: str
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        flag = vars(self).get("_flag")
+        if flag and isinstance(instance, Tensor) and instance.__dict__.get(flag, False):
+            return True
+        return type.__instancecheck__(self, instance)
+
+
+class Parameter(Tensor, metaclass=_FlaggedMeta):
+    """A tensor to be trained: `requires_grad` is True unless said otherwise. A parameter made of a
+    tensor of another class is of that class, and counts as a Parameter.
 
     Raises   RuntimeError: the data's dtype cannot carry a gradient and requires_grad is True.
     Source   torch.nn.Parameter.
@@ -26,6 +40,9 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    _keeps_members = True
+    _flag = "_is_param"
+    __torch_function__: Any = disabled
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -37,6 +54,8 @@ class Parameter(Tensor):
                 f"cannot assign '{type(data).__name__}' object as data of a Parameter "
                 "(torch.Tensor expected)"
             )
+        if type(data) is not Tensor and type(data) is not Parameter:
+            return _flagged(data, requires_grad)
         made = cls._from_tensor(data)
         element = data._layout.dtype
         if requires_grad and not (element.is_floating_point or element.is_complex):
@@ -70,6 +89,23 @@ class Parameter(Tensor):
         return (_rebuilt, (self.data, self.requires_grad))
 
 
+exempt(Parameter)
+
+
+def _flagged(data: Any, requires_grad: bool) -> Any:
+    """A tensor of a class of its own as a parameter."""
+    made = data.detach().requires_grad_(requires_grad)
+    if type(made) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+            f"detach() returns an instance of the same type, but return type "
+            f"{type(made).__name__} was found instead. To use the type as a Parameter, please "
+            "correct the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    made._is_param = True
+    return made
+
+
 def _rebuilt(data: Tensor, requires_grad: bool) -> Parameter:
     return Parameter(data, requires_grad)
 
@@ -79,28 +115,30 @@ def undrawn(shape: Any, device: Any, dtype: Any) -> Any:
     return Parameter(creation.empty(shape, device=device, dtype=dtype))
 
 
-class Buffer(Tensor):
-    """A tensor that belongs to a module's state without being trained.
+class Buffer(Tensor, metaclass=_FlaggedMeta):
+    """A tensor that belongs to a module's state without being trained. Buffer(x) is of x's class.
 
     persistent   whether it is part of state_dict
+
+    >>> import flambeau as torch
+    >>> buffer = torch.nn.Buffer(torch.ones(2))
+    >>> isinstance(buffer, torch.nn.Buffer), type(buffer) is torch.Tensor
+    (True, True)
     """
 
     __slots__ = ()
+    _keeps_members = True
+    _flag = "_is_buffer"
+    __torch_function__: Any = disabled
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
             from flambeau.nn import names as torch
 
             data = torch.empty(0)
-        made = cls._from_tensor(data)
+        made = data.detach().requires_grad_(data.requires_grad)
         made.persistent = persistent
-        return made
-
-    @classmethod
-    def _from_tensor(cls, data: Tensor) -> Any:
-        """A buffer over the tensor's memory."""
-        made = empty_like_class(cls, data)
-        made.persistent = True
+        made._is_buffer = True
         return made
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base.missing import missing_name
+from flambeau.tensor.overriding.serving import served
 
 _PREFIX = "special."
 _WRITTEN = ("multigammaln", "polygamma")  # of several operators
@@ -20,7 +21,7 @@ def __getattr__(name: str) -> Any:
     if name in _WRITTEN:
         from flambeau.tensor.public.statistics import gamma
 
-        return getattr(gamma, name)
+        return served(getattr(gamma, name), name, "torch.special")
     found = None if name.startswith("__") else functions.public(_PREFIX + name)
     if found is None:
         raise missing_name(__name__, name, __dir__())

@@ -9,6 +9,7 @@ from flambeau.engine.storage import new_storage
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.tensor import functions, methods
+from flambeau.tensor.arguments import taken_over
 from flambeau.tensor.native import callables
 from flambeau.tensor.tensor import Size, Tensor, new_tensor
 
@@ -39,6 +40,7 @@ external.install(_snapshot)
 RUNTIME.install(Tensor, functions, callsite.describe)
 RUNTIME.new = object.__new__
 RUNTIME.fill = _fill
+RUNTIME.takers = taken_over.HERE
 RUNTIME.native_walk = callables.walk
 RUNTIME.native_program = callables.program
 methods.install()

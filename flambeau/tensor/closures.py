@@ -17,7 +17,7 @@ from flambeau.engine.signature import Signature
 from flambeau.engine.storage import Storage
 from flambeau.engine.stream import HEAVY_BYTES, LOCAL
 from flambeau.gradients import autocast
-from flambeau.tensor.arguments import refusing
+from flambeau.tensor.arguments import refusing, taken_over
 from flambeau.tensor.arguments.python_data import is_array
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
@@ -115,11 +115,12 @@ def binary(binding: Binding, is_method: bool = False) -> Callable[..., Any]:
     return callables.binary(binding, made, signatures, _extra(binding))
 
 
-def binary_operator(binding: Binding) -> Callable[[Any, Any], Any]:
-    """One of Python's operators: returns NotImplemented for what it does not know."""
+def binary_operator(binding: Binding, member: str) -> Callable[[Any, Any], Any]:
+    """One of Python's operators: returns NotImplemented for what it does not know. `member` of
+    Tensor is what a __torch_function__ is shown for it."""
     signatures = new_table()
     operator = _two_operands(binding, signatures, is_operator=True)
-    function = autocast.casting(binding.name, operator)
+    function = taken_over.operator(member, autocast.casting(binding.name, operator))
     return callables.binary(binding, function, signatures, _extra(binding))
 
 
@@ -163,11 +164,6 @@ def _two_operands(
             if not takes_numbers:
                 return NotImplemented
             if not is_number(other):
-                from flambeau.tensor.arguments import taken_over
-
-                found = taken_over.answer(binding.name, True, (input, other), {})
-                if found is not taken_over.NOBODY:
-                    return found
                 return _equal_to_array(binding, input, other)
         signature = learn(input, other, key)
         return binding(input, other) if signature is None else signature

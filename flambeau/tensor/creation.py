@@ -21,10 +21,10 @@ from flambeau.engine.external import OutsideBlock
 from flambeau.engine.storage import Storage, new_storage
 from flambeau.engine.view import UNPLACED
 from flambeau.gradients import members
-from flambeau.tensor.arguments import named_type, python_data
+from flambeau.tensor.arguments import named_type, python_data, taken_over
 from flambeau.tensor.arguments.python_data import is_array, packed
 from flambeau.tensor.binding import check_size
-from flambeau.tensor.tensor import Tensor, new_tensor
+from flambeau.tensor.tensor import Tensor, as_class, new_tensor
 
 
 def chosen_device(given: Any) -> Device:
@@ -117,7 +117,8 @@ def _copied(data: Tensor, element: dtype | None, where: Device) -> Tensor:
         "torch.tensor(sourceTensor).",
         stacklevel=3,
     )
-    made: Tensor = functions.clone(data.detach())
+    with taken_over.Undisturbed():
+        made: Tensor = functions.clone(data.detach())
     if element is not None and element is not made._layout.dtype:
         made = functions.convert(made, element)
     return made
@@ -312,5 +313,7 @@ def legacy_tensor(cls: Any, *arguments: Any, **named: Any) -> Tensor:
 
     arguments = arguments if size is None else tuple(size)
     if len(arguments) == 1 and isinstance(arguments[0], Tensor):
-        return legacy.over(arguments[0])
-    return legacy.legacy(promotion.default_dtype(), arguments, where)
+        made = legacy.over(arguments[0])
+    else:
+        made = legacy.legacy(promotion.default_dtype(), arguments, where)
+    return made if cls is Tensor else as_class(made, cls)

@@ -7,17 +7,18 @@ Not here  torch's public names (flambeau/__init__.py), methods (methods.py)."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.ops import names
 from flambeau.ops.define import REGISTRY
-from flambeau.tensor.arguments import EARLIER, refusing
+from flambeau.tensor.arguments import refusing, taken_over
 from flambeau.tensor.binding import binding
 from flambeau.tensor.closures import function_of
 from flambeau.tensor.inplace import call_inplace
-from flambeau.tensor.native import callables, library
+from flambeau.tensor.native import callables, library, types
 from flambeau.tensor.number_rules import is_number
 from flambeau.tensor.tensor import Tensor
 
@@ -34,6 +35,7 @@ _WRITTEN = {
 
 
 if TYPE_CHECKING:  # what the room itself calls: mypy meets these calls before __getattr__
+    alias: Callable[..., Any]
     clone: Callable[..., Any]
     contiguous_copy: Callable[..., Any]
     convert: Callable[..., Any]
@@ -51,6 +53,7 @@ def __getattr__(name: str) -> Any:
     else:
         raise AttributeError(f"no operator is called {name!r} (ops.names lists them)")
     globals()[name] = made
+    types.succeeds(made, name)
     if name not in _WRITTEN and library.is_awaited():
         _FOR_NOW.append(name)
     return made
@@ -61,30 +64,44 @@ def _renew() -> None:
     holds one of them keeps what does the same, more slowly."""
     old = {name: globals().pop(name) for name in _FOR_NOW if name in globals()}
     _FOR_NOW.clear()
-    for name, made in old.items():
-        EARLIER.setdefault(name, []).append(made)
-    closures = {id(made) for made in old.values()}
+    types.EARLIER.update(old)
+    forget(old.values())
+
+
+def forget(made: Iterable[Any]) -> None:
+    """Let modules look for names anew that stand for these functions."""
+    closures = {id(each) for each in made}
     for name, module in list(sys.modules.items()):
-        if name.startswith("flambeau") and "__getattr__" in vars(module):
-            for key in [k for k, value in vars(module).items() if id(value) in closures]:
+        # Past what a lazy package does to be listed whole.
+        known = _NAMESPACE.__get__(module) if name.startswith("flambeau") else {}
+        if "__getattr__" in known:
+            for key in [k for k, value in known.items() if id(value) in closures]:
                 delattr(module, key)
+
+
+_NAMESPACE: Final[Any] = vars(ModuleType)["__dict__"]
 
 
 _FOR_NOW: Final[list[str]] = []
 library.when_made(_renew)
 
 
-def inplace_function(name: str, is_operator: bool = False) -> Any:
-    """The in-place form of an operator; one of Python's returns NotImplemented for what it does not
-    know."""
+def inplace_function(name: str, is_method: bool = False, member: str = "") -> Any:
+    """The in-place form of an operator. member: for one of Python's operators, what a
+    __torch_function__ is shown for it; that returns NotImplemented for what it does not know."""
     bound = binding(name)
 
     def function(*arguments: Any, **named: Any) -> Any:
-        if is_operator and not isinstance(arguments[1], Tensor) and not is_number(arguments[1]):
+        if member and not isinstance(arguments[1], Tensor) and not is_number(arguments[1]):
             return NotImplemented
         return call_inplace(bound, arguments, named)
 
-    told = function if is_operator else refusing(function, name + "_", True)
+    told: Any
+    if member:
+        told = taken_over.operator(member, function)
+    else:
+        told = refusing(function, name + "_", True)
+        told.public = taken_over.public_name(name + "_", is_method)
     made: Any = callables.inplace(bound, told)
     made.__name__ = made.__qualname__ = name + "_"
     made.__doc__ = f"In-place form of {name}."

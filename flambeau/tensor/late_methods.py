@@ -1,6 +1,6 @@
 """Which room serves which of Tensor's methods, where that room is imported at first use only.
 
-Keeps     a table: method -> function of the room.
+Keeps     tables: method -> function of the room, operator -> what it is made from.
 Touches   nothing: names alone.
 Not here  methods made from operators, properties (methods.py)."""
 
@@ -104,7 +104,6 @@ LATE: Final[dict[str, dict[str, str]]] = {
         name: name for name in ("allclose", "equal", "is_nonzero", "is_same_size")
     },
     "tensor.public.complex_members": {
-        "__pos__": "positive",
         **{
             name: name
             for name in (
@@ -131,9 +130,36 @@ LATE: Final[dict[str, dict[str, str]]] = {
         "to_dense": "to_dense",
         "__array_wrap__": "array_wrap", "__dlpack__": "dlpack",
         "__dlpack_device__": "dlpack_device",
-        "__rtruediv__": "rtruediv", "__rdiv__": "rtruediv", "__rpow__": "rpow",
+        "__rtruediv__": "rtruediv", "__rpow__": "rpow",
         "__invert__": "invert", "__contains__": "contains",
         "__rfloordiv__": "rfloordiv", "__rmod__": "rmod", "__rlshift__": "rlshift",
         "__rrshift__": "rrshift", "__rmatmul__": "rmatmul", "__reversed__": "reversed_",
     },
+}  # fmt: skip
+# Python's operators: the operator of flambeau's, and the member that a __torch_function__ is shown.
+OPERATORS: Final[dict[str, tuple[str, str]]] = {
+    "__add__": ("add", "add"), "__radd__": ("add", "add"), "__sub__": ("sub", "sub"),
+    "__rsub__": ("rsub", "__rsub__"), "__mul__": ("mul", "mul"), "__rmul__": ("mul", "mul"),
+    "__truediv__": ("div", "div"), "__floordiv__": ("floor_divide", "__floordiv__"),
+    "__mod__": ("remainder", "remainder"), "__pow__": ("pow", "__pow__"),
+    "__matmul__": ("matmul", "matmul"), "__and__": ("bitwise_and", "__and__"),
+    "__rand__": ("bitwise_and", "bitwise_and"), "__or__": ("bitwise_or", "__or__"),
+    "__ror__": ("bitwise_or", "bitwise_or"), "__xor__": ("bitwise_xor", "__xor__"),
+    "__rxor__": ("bitwise_xor", "bitwise_xor"), "__eq__": ("eq", "__eq__"), "__ne__": ("ne", "ne"),
+    "__lt__": ("lt", "lt"), "__le__": ("le", "le"), "__gt__": ("gt", "gt"), "__ge__": ("ge", "ge"),
+    "__lshift__": ("bitwise_left_shift", "__lshift__"),
+    "__rshift__": ("bitwise_right_shift", "__rshift__"),
+}  # fmt: skip
+INPLACE: Final[dict[str, tuple[str, str]]] = {
+    "__iadd__": ("add", "add_"), "__isub__": ("sub", "sub_"), "__imul__": ("mul", "mul_"),
+    "__itruediv__": ("div", "div_"), "__ifloordiv__": ("floor_divide", "floor_divide_"),
+    "__imod__": ("remainder", "remainder_"), "__ipow__": ("pow", "__ipow__"),
+    "__iand__": ("bitwise_and", "__iand__"), "__ior__": ("bitwise_or", "__ior__"),
+    "__ixor__": ("bitwise_xor", "__ixor__"), "__ilshift__": ("bitwise_left_shift", "__ilshift__"),
+    "__irshift__": ("bitwise_right_shift", "__irshift__"),
+}  # fmt: skip
+# Under another name of theirs.
+SAME: Final[dict[str, str]] = {
+    "__neg__": "neg", "__abs__": "abs", "__pos__": "positive", "__div__": "__truediv__",
+    "__rdiv__": "__rtruediv__", "__idiv__": "__itruediv__",
 }  # fmt: skip

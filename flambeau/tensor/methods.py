@@ -14,9 +14,9 @@ from flambeau.ops import names
 from flambeau.ops.define import REGISTRY, parameter_kinds
 from flambeau.tensor import binding as bindings
 from flambeau.tensor import closures, conversion, functions, own_members
-from flambeau.tensor.arguments import EARLIER, refusing
-from flambeau.tensor.late_methods import LATE
-from flambeau.tensor.native import callables, library
+from flambeau.tensor.arguments import refusing, taken_over
+from flambeau.tensor.late_methods import INPLACE, LATE, OPERATORS, SAME
+from flambeau.tensor.native import callables, library, types
 from flambeau.tensor.native.reading import ways
 from flambeau.tensor.tensor import Tensor
 
@@ -24,13 +24,17 @@ from flambeau.tensor.tensor import Tensor
 class LazyMethod:
     """Becomes the real function at first use, so that importing makes no closures."""
 
-    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+    def __init__(self, name: str, make: Callable[[], Any], is_named: bool = True) -> None:
         self.name = name
         self.make = make
+        self.is_named = is_named  # False: it is another member, and keeps that one's name
 
     def __get__(self, instance: Any, owner: type) -> Any:
         function = self.make()
+        if self.is_named:
+            function.__name__ = function.__qualname__ = self.name
         setattr(Tensor, self.name, function)
+        types.succeeds(function, f"Tensor.{self.name}")
         if library.is_awaited():
             _FOR_NOW.append(self)
         return function if instance is None else function.__get__(instance, owner)
@@ -39,53 +43,34 @@ class LazyMethod:
 def _renew() -> None:
     """Make methods anew at their next use: the native recorder is there now."""
     for lazy in _FOR_NOW:
-        EARLIER.setdefault(f"Tensor.{lazy.name}", []).append(vars(Tensor)[lazy.name])
-        setattr(Tensor, lazy.name, lazy)
+        now = vars(Tensor)[lazy.name]
+        if not getattr(now, "stays", False):  # which modes watch
+            types.EARLIER[f"Tensor.{lazy.name}"] = now
+            setattr(Tensor, lazy.name, lazy)
     _FOR_NOW.clear()
 
 
 _FOR_NOW: Final[list[LazyMethod]] = []
 library.when_made(_renew)
 
-OPERATORS: dict[str, str] = {
-    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__rsub__": "rsub", "__mul__": "mul",
-    "__rmul__": "mul", "__truediv__": "div", "__floordiv__": "floor_divide",
-    "__mod__": "remainder", "__pow__": "pow", "__matmul__": "matmul", "__and__": "bitwise_and",
-    "__rand__": "bitwise_and", "__or__": "bitwise_or", "__ror__": "bitwise_or",
-    "__xor__": "bitwise_xor", "__rxor__": "bitwise_xor", "__eq__": "eq", "__ne__": "ne",
-    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__lshift__":
-    "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
-}  # fmt: skip
-UNARY: dict[str, str] = {"__neg__": "neg", "__abs__": "abs"}
-INPLACE: dict[str, str] = {
-    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div",
-    "__ifloordiv__": "floor_divide", "__imod__": "remainder", "__ipow__": "pow",
-    "__iand__": "bitwise_and", "__ior__": "bitwise_or", "__ixor__": "bitwise_xor",
-    "__ilshift__": "bitwise_left_shift", "__irshift__": "bitwise_right_shift",
-}  # fmt: skip
-
 
 def _late_method(room: str, name: str, method: str) -> Callable[[], Any]:
-    return lambda: refusing(getattr(import_module(f"flambeau.{room}"), name), method, True)
+    return lambda: callables.guard(
+        refusing(getattr(import_module(f"flambeau.{room}"), name), method, True)
+    )
 
 
-def _operator_method(name: str) -> Callable[[], Any]:
-    return lambda: closures.binary_operator(bindings.binding(name))
+def _operator_method(name: str, member: str) -> Callable[[], Any]:
+    return lambda: closures.binary_operator(bindings.binding(name), member)
 
 
 def _function_method(name: str) -> Callable[[], Any]:
     def make() -> Any:
-        from flambeau.tensor.arguments.signatures import FORMS
-
         if name not in REGISTRY:
-            return getattr(functions, name)
+            return functions.inplace_function(name[:-1], is_method=True)
         bound = bindings.binding(name)
         if not _takes_sizes(name):
-            return (
-                closures.function_of(bound, is_method=True)
-                if name in FORMS
-                else getattr(functions, name)
-            )
+            return closures.function_of(bound, is_method=True)
         function = getattr(functions, name)
         made = refusing(_with_sizes(function), name, True)
         if bound.is_view:
@@ -141,12 +126,22 @@ def _with_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _inplace_operator(name: str) -> Callable[[], Any]:
-    return lambda: functions.inplace_function(name, is_operator=True)
+def _inplace_operator(name: str, member: str) -> Callable[[], Any]:
+    return lambda: functions.inplace_function(name, member=member)
 
 
 def _inplace_method(name: str) -> Callable[[], Any]:
-    return lambda: functions.inplace_function(name)
+    return lambda: functions.inplace_function(name, is_method=True)
+
+
+def _asking_method(name: str) -> Callable[[], Any]:
+    return lambda: callables.guard(
+        taken_over.overridable(getattr(own_members, name), f"torch.Tensor.{name}")
+    )
+
+
+def _same_method(name: str) -> Callable[[], Any]:
+    return lambda: getattr(Tensor, name)
 
 
 def install() -> None:
@@ -161,11 +156,11 @@ def install() -> None:
                 inplace = operator + "_"
                 setattr(Tensor, name + "_", LazyMethod(name + "_", _function_method(inplace)))
     for name, target in OPERATORS.items():
-        setattr(Tensor, name, LazyMethod(name, _operator_method(target)))
-    for name, target in UNARY.items():
-        setattr(Tensor, name, LazyMethod(name, _function_method(target)))
+        setattr(Tensor, name, LazyMethod(name, _operator_method(*target)))
     for name, target in INPLACE.items():
-        setattr(Tensor, name, LazyMethod(name, _inplace_operator(target)))
+        setattr(Tensor, name, LazyMethod(name, _inplace_operator(*target)))
+    for name, other in SAME.items():
+        setattr(Tensor, name, LazyMethod(name, _same_method(other), is_named=False))
     for room, served in LATE.items():
         for name, function_name in served.items():
             setattr(Tensor, name, LazyMethod(name, _late_method(room, function_name, name)))
@@ -174,6 +169,9 @@ def install() -> None:
     for name, make in (("reshape", _reshape_method), ("__getitem__", _getitem_method)):
         setattr(Tensor, name, LazyMethod(name, make))
     for name, function in own_members.METHODS.items():
+        function.__name__ = function.__qualname__ = name
         setattr(Tensor, name, function)
+    for name in ("to", "type_as"):  # their arguments may take them over
+        setattr(Tensor, name, LazyMethod(name, _asking_method(name)))
     for name, made in own_members.PROPERTIES.items():
         setattr(Tensor, name, made)

@@ -7,6 +7,7 @@ Not here  methods made from operators (methods.py), indexing, printing, conversi
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -61,7 +62,11 @@ class Size(tuple[int, ...]):
     __rmul__ = __mul__
 
     def __reduce__(self) -> Any:
-        return (Size, (tuple(self),))
+        return (_size_of, (tuple(self),))  # by a name that does not change
+
+
+def _size_of(sizes: tuple[int, ...]) -> Size:
+    return Size(sizes)
 
 
 def _as_ints(sizes: tuple[Any, ...], first: int) -> list[int]:
@@ -75,15 +80,17 @@ def _as_ints(sizes: tuple[Any, ...], first: int) -> list[int]:
 
 
 class TensorMeta(type):
-    """Lets Tensor(2, 3) be torch's old constructor while making an empty one stays cheap."""
+    """The class of Tensor. What a program derives from it also gets members that hand calls over
+    to its __torch_function__; Tensor's own do not look for one."""
 
-    def __call__(cls, *arguments: Any, **named: Any) -> Any:
-        new: Any = cls.__new__
-        if new is not object.__new__:
-            return type.__call__(cls, *arguments, **named)
-        from flambeau.tensor import creation
+    def mro(cls) -> list[type]:
+        order = type.mro(cls)
+        if not vars(cls).get("_keeps_members", False):
+            from flambeau.tensor.overriding.members import OverridableMembers
 
-        return creation.legacy_tensor(cls, *arguments, **named)
+            if OverridableMembers not in order:
+                order.insert(order.index(Tensor), OverridableMembers)
+        return order
 
 
 class Tensor(View, metaclass=TensorMeta):
@@ -103,12 +110,24 @@ class Tensor(View, metaclass=TensorMeta):
     _rebased: Any = None
     _creation: Any = None
     _view_recipe: Any = None
-    __torch_function__: Any = None
+    _keeps_members: bool = True
     # numpy asks Tensor first in `array * tensor`.
     __array_priority__: float = 1000
 
+    def __new__(cls, *arguments: Any, **named: Any) -> Any:
+        from flambeau.tensor import creation
+
+        return creation.legacy_tensor(cls, *arguments, **named)
+
     def __hash__(self) -> int:
         return id(self)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What the function gives for the arguments as plain tensors, its tensors as `cls`."""
+        from flambeau.tensor.overriding import results
+
+        return results.of_subclass(cls, func, types, args, kwargs or {})
 
     @classmethod
     def _from_tensor(cls, data: Tensor) -> Any:
@@ -252,8 +271,8 @@ class Tensor(View, metaclass=TensorMeta):
         def __ne__(self, other: object) -> Any: ...
 
 
-# A Tensor with nothing set: past the metaclass, in the quickest way there is.
-empty_tensor: Final = type.__call__.__get__(Tensor)
+# A Tensor with nothing set: past the old constructor.
+empty_tensor: Final = functools.partial(object.__new__, Tensor)
 
 
 def new_tensor(storage: Storage, layout: Layout) -> Tensor:
@@ -303,4 +322,13 @@ def empty_like_class(kind: type[Tensor], data: Tensor) -> Any:
     made._place = data._place if data._place is data._storage else UNPLACED
     made._autograd = None
     made._base = None
+    return made
+
+
+def as_class(data: Tensor, kind: Any) -> Any:
+    """An instance of a subclass over a tensor's memory, with its history. The tensor is fresh:
+    nothing else refers to it."""
+    made = empty_like_class(kind, data)
+    made._autograd, made._base = data._autograd, data._base
+    made.__dict__.update(data.__dict__)
     return made

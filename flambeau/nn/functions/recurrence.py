@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.gradients.autocast import outside
 from flambeau.tensor import functions as t
+from flambeau.tensor.arguments.taken_over import overridable
 
 Weights = dict[str, Any]
 
@@ -113,3 +114,10 @@ def _in_pieces(
         made.append(list(operator(piece, *states, *rest)[: len(states)]))
         states = [each[0 if is_reverse else -1] for each in made[-1]]
     return made
+
+
+# By mode, under torch's names, so that calls may be taken over.
+RUNS = {
+    mode: overridable(run, f"torch.{mode.lower()}")
+    for mode in ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
+}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.nn import functional as F
 from flambeau.nn import init
-from flambeau.nn.functions.attention import multi_head_attention_forward
 from flambeau.nn.modules.linear import NonDynamicallyQuantizableLinear
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import undrawn
@@ -103,7 +103,7 @@ class MultiheadAttention(Module):
             query = query.transpose(1, 0)
             key = query if same_key else key.transpose(1, 0)
             value = key if same_value else value.transpose(1, 0)
-        output, weights = multi_head_attention_forward(
+        output, weights = F.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
             self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
             self.out_proj.weight, self.out_proj.bias, training=self.training,

@@ -12,7 +12,6 @@ from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import undrawn
-from flambeau.tensor.public import composed
 
 
 def _as_shape(normalized_shape: Any) -> tuple[int, ...]:
@@ -57,7 +56,7 @@ class LayerNorm(Module):
             weight, bias = own["weight"], own["bias"]
         except KeyError:  # parametrised
             weight, bias = self.weight, self.bias
-        return composed.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
+        return F.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
         return (

@@ -203,7 +203,7 @@ class RNNBase(Module):
             outputs = []
             for direction in range(n_directions):
                 number = layer * n_directions + direction
-                made, last = recurrence.run(
+                made, last = recurrence.RUNS[self.mode](
                     self.mode, current, [each[number] for each in states],
                     self.weights_at(number), is_reverse=direction == 1,
                 )  # fmt: skip

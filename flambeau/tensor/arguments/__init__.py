@@ -11,12 +11,16 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from flambeau.base.dtypes import dtype
+from flambeau.tensor.arguments import taken_over
 from flambeau.tensor.tensor import Tensor
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+# Python's operators among the methods that are written out.
+_OPERATORS: Final = frozenset(
+    ("__rdiv__", "__rfloordiv__", "__rlshift__", "__rmatmul__", "__rmod__", "__rpow__",
+     "__rrshift__", "__rtruediv__")
+)  # fmt: skip
 _PACKAGES: Final = ("numpy", "torch")
-# Functions that programs may hold although the name gives another by now, by name.
-EARLIER: Final[dict[str, list[Any]]] = {}
 
 
 def named_type(value: Any) -> str:
@@ -40,13 +44,18 @@ def refused(
 
 
 def refusing(function: Callable[..., Any], name: str, is_method: bool) -> Callable[..., Any]:
-    """The function, whose failed calls are refused as torch does where it is the arguments."""
+    """The function under the name that programs know it by: calls are taken over by arguments and
+    modes that can, failed calls are refused as torch does where it is the arguments."""
     if getattr(function, "refuses", False):
         return function
     function = getattr(function, "over", function)
+    public = taken_over.public_name(name, is_method)
 
+    is_operator = is_method and name in _OPERATORS
+
+    # A frame each, so that warnings name the same line of the program either way.
     @functools.wraps(function)
-    def called(*arguments: Any, **named: Any) -> Any:
+    def unasked(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
         except Exception:
@@ -54,8 +63,28 @@ def refusing(function: Callable[..., Any], name: str, is_method: bool) -> Callab
 
             return refusals.answered(name, is_method, arguments, named)
 
-    called.over = function  # type: ignore[attr-defined]
-    return called
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            found = taken_over.answer(called, arguments, named)
+        except TypeError:
+            if is_operator:
+                return NotImplemented
+            raise
+        if found is not taken_over.NOBODY:
+            return found
+        try:
+            return function(*arguments, **named)
+        except Exception:
+            from flambeau.tensor.arguments import refusals
+
+            return refusals.answered(name, is_method, arguments, named)
+
+    made: Any = unasked if public is None else called
+    made.over = function
+    if public is not None:
+        made.public, made.unasked = public, unasked
+    return made
 
 
 def refuses(name: str) -> Callable[[_Function], _Function]:

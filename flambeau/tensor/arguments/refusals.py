@@ -2,7 +2,7 @@
 
 Keeps     asked only when a call has failed: what torch's parser would not take is refused in its
           words, all other errors stay what they are; one that says more is kept as the cause.
-Touches   signatures.py, parameters.py, taken_over.py.
+Touches   signatures.py, parameters.py.
 Not here  the functions themselves (closures.py, public/), operators without forms (operands.py)."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from flambeau.base.dtypes import PYTHON_TYPES, dtype
 from flambeau.base.errors import helped
 from flambeau.base.shapes import not_an_int
 from flambeau.engine.callsite import is_internal
-from flambeau.tensor.arguments import named_type, taken_over
+from flambeau.tensor.arguments import named_type
 from flambeau.tensor.arguments.parameters import NUMBERS_AS_TENSORS, NUMPY_NAMES, Parameter
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
 from flambeau.tensor.tensor import Tensor
@@ -276,11 +276,8 @@ def refusal(
 
 
 def answered(name: str, is_method: bool, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """While a call's error is being handled: what an argument that takes the call over answers;
-    else torch's error where the arguments fit no form, or the error itself."""
-    found = taken_over.answer(name, is_method, arguments, named)
-    if found is not taken_over.NOBODY:
-        return found
+    """While a call's error is being handled: torch's error where the arguments fit no form, else
+    the error itself."""
     told = refusal(name, arguments, named, is_method)
     if told is None:
         raise

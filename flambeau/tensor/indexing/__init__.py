@@ -24,7 +24,7 @@ from flambeau.engine.view import View as EngineView
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.gradients.saved import bump
 from flambeau.tensor import functions, number_rules
-from flambeau.tensor.arguments import named_type, refusing
+from flambeau.tensor.arguments import named_type, refusing, taken_over
 from flambeau.tensor.arguments.python_data import is_numpy_scalar
 from flambeau.tensor.binding import binding, remember
 from flambeau.tensor.indexing import keys as index_keys
@@ -39,6 +39,9 @@ Form = tuple[Layout, int, tuple[tuple[int, int, int], ...]]
 FIRST: Final = "[int]"
 MAX_FORMS: Final = 4096
 _PLANS: Final[dict[str, Any]] = {}
+
+
+_gathered: Final = taken_over.member(index_keys.gathered, "__getitem__")
 
 
 def getitem(self: Tensor, key: Any) -> Any:
@@ -68,9 +71,9 @@ def getitem(self: Tensor, key: Any) -> Any:
         elif kind is tuple:
             form, places = _form_of(key)
             if form is None:
-                return index_keys.gathered(self, key)
+                return _gathered(self, key)
         elif kind is not NoneType and kind is not EllipsisType:
-            return index_keys.gathered(self, key)
+            return _gathered(self, key)
         found = memo.get(form)
         if found is None:
             found = _learn(layout, form, key)
@@ -190,7 +193,7 @@ def _with_history(self: Tensor, key: Any, made: Tensor) -> Tensor:
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Write into part of the tensor."""
     kind = value.__class__
-    if kind is float or kind is int or isinstance(value, Tensor):
+    if kind is float or kind is int or kind is Tensor:
         found = _located(self._layout, key)
         if found is not None and _written_fast(self, found[0], found[1] + self._offset, value):
             return
@@ -215,7 +218,7 @@ def _assigned(self: Tensor, key: Any, value: Any) -> None:
         target.fill_(value)
 
 
-_assign: Final = refusing(_assigned, "__setitem__", True)
+_assign: Final = taken_over.member(refusing(_assigned, "__setitem__", True), "__setitem__")
 
 
 def _located(layout: Layout, key: Any) -> tuple[Layout, int] | None:

@@ -75,6 +75,14 @@ def _ways(library: Library, binding: Binding, form: str) -> Ways:
     return found
 
 
+def _shown_for(function: Any, made: Any) -> Function:
+    """The native callable, as what a __torch_function__ is shown when Python's function is taken
+    over."""
+    function.shown = made
+    made.public = getattr(function, "public", None)
+    return made
+
+
 def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -> Function:
     """The native form of a closure of one tensor; the closure itself where there is none."""
     native = ready()
@@ -105,7 +113,7 @@ def unary(binding: Binding, function: Function, signatures: Mapping[Any, Any]) -
         native, native.unary, python, ways, attach=attach, mark=binding.mark_inference,
         rest=general(binding, python), pausable=binding.name in POLICIES,
     )  # fmt: skip
-    return made
+    return _shown_for(function, made)
 
 
 def binary(
@@ -137,7 +145,7 @@ def binary(
         mark=binding.mark_inference, rest=general(binding, python),
         pausable=binding.name in POLICIES,
     )  # fmt: skip
-    return made
+    return _shown_for(function, made)
 
 
 _OPTIONAL_KINDS: Final = ("OptionalTensor", "OptionalNumber", "OptionalOperand")
@@ -171,7 +179,7 @@ def view(binding: Binding, function: Function, packs: bool = False) -> Function:
         shape=_shape(native, binding, packs),
     )  # fmt: skip
     attach.made = made
-    return made
+    return _shown_for(function, made)
 
 
 def getitem(binding: Binding, function: Function, memo_key: str) -> Function:
@@ -184,6 +192,18 @@ def getitem(binding: Binding, function: Function, memo_key: str) -> Function:
     made = make_callable(native, native.getitem, function, key, attach=attach, shape=1)
     attach.made = made
     return made
+
+
+def guard(asking: Any) -> Any:
+    """The native form of a function written in Python that asks who takes a call over
+    (taken_over.overridable): nobody is asked where that is seen at sight."""
+    native = ready()
+    if native is None or getattr(asking, "unasked", None) is None:
+        return asking
+    made = make_callable(native, native.guard, asking.unasked, _OneKey(""), rest=asking, shape=1)
+    for name in ("__name__", "__qualname__", "__module__", "__doc__", "public"):
+        setattr(made, name, getattr(asking, name))
+    return _shown_for(asking, made)
 
 
 class _OneKey:
@@ -232,7 +252,7 @@ def general(binding: Binding, function: Function) -> Function:
         shape=_shape(native, binding), pausable=binding.name in POLICIES,
     )  # fmt: skip
     attach.made = made
-    return made
+    return _shown_for(function, made)
 
 
 def _shape(native: Library, binding: Binding, packs: bool = False) -> int:
@@ -293,8 +313,8 @@ def inplace(binding: Binding, function: Function) -> Function:
         return found
 
     address = native.inplace_unary if count == 1 else native.inplace_binary
-    made: Function = make_callable(native, address, python, ways, specials=specials)
-    return made
+    made = make_callable(native, address, python, ways, specials=specials)
+    return _shown_for(function, made)
 
 
 def _learn_inplace(

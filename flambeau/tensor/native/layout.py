@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Final
+from typing import Final
 
 _HEAD_BYTES: Final = 16
 _MEMBER_OF_DESCRIPTOR: Final = 40  # of PyMemberDescrObject, behind head, type, name, qualname
@@ -47,8 +47,7 @@ def word_at(address: int, offset: int = 0) -> int:
 
 def offsets_of(kind: type, *names: str) -> dict[str, int]:
     """'Class.slot' -> offset in bytes, for these slots of a class."""
-    new: Any = kind.__new__
-    made = new(kind)
+    made: object = object.__new__(kind)
     found = {}
     for name in names:
         descriptor = vars(kind)[name]

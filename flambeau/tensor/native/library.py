@@ -37,6 +37,7 @@ from flambeau.gradients.recording.plan import (
 )
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
+from flambeau.tensor.arguments import taken_over
 from flambeau.tensor.native import tables, types
 from flambeau.tensor.native.flush import known
 from flambeau.tensor.native.layout import UnknownLayoutError, check_build, offsets_of
@@ -82,6 +83,7 @@ _KINDS: Final = (
     "slots",
     "bumps",
     "free_block",
+    "guard",
 )
 COMPILE_AFTER: Final = 1000  # records
 _FAILURES: Final = (
@@ -116,6 +118,7 @@ class Library:
         self.inplace_unary = addresses["inplace_unary"]
         self.inplace_binary = addresses["inplace_binary"]
         self.item, self.numpy = addresses["item"], addresses["numpy"]
+        self.guard = addresses["guard"]
         self.kind = self._callable_type(addresses["bind"])
         self.walk = self.plain_callable(addresses["walk"])
         self.discover = self.plain_callable(addresses["discover"])
@@ -146,12 +149,23 @@ class Library:
             "conformed": graph.conformed, "output": graph.Output, "leaf": graph.AccumulateGrad,
             "as_edges": "as_edges", "one": 1, "no_grad": NO_GRAD,
             "external": external.External, "three": 3,
+            "taker": "__torch_function__", "disabled": taken_over.disabled,
         }  # fmt: skip
         for name, value in values.items():
             self.table[TABLE[name] // 8] = self.keep(value)
+        self._see_modes()
+        taken_over.OBSERVERS.append(self._see_modes)
         self.table[TABLE["codes"] // 8] = ctypes.addressof(self._code_words)
         self.table[TABLE["sites"] // 8] = ctypes.addressof(self._site_words)
         self.table[TABLE["thread"] // 8] = _WORD  # no thread has this number
+
+    def _see_modes(self) -> None:
+        """The classes whose tensors native code takes at sight: none while a mode is entered."""
+        classes = [each for each in taken_over.PLAIN if issubclass(each, Tensor)]
+        classes.sort(key=lambda each: each is not Tensor)
+        for name, kind in zip(("plain", "parameter"), (*classes, None), strict=False):
+            word = 0 if kind is None or taken_over.MODES else self.keep(kind)
+            self.table[TABLE[name] // 8] = word
 
     def _learn(self, code: CodeType) -> bool:
         """Whether a code object is flambeau's own; native code knows it from now on."""
@@ -217,6 +231,7 @@ class Library:
         )
         kind.__repr__ = lambda self: f"<function {self.__qualname__}>"
         kind.__reduce__ = lambda self: self.__qualname__  # pickled, as functions are, by name
+        kind.__eq__, kind.__hash__ = types.is_same, types.hash_of
         return kind
 
 

@@ -30,7 +30,8 @@ TABLE: Final = words(
     "nothing own unplaced conformed output leaf as_edges one no_grad "
     "flush segment observers timed denormals config cores acquire release plans block own_block "
     "large_block outside_block allocate limit run_counts runner_counts memory_counts runner team "
-    "error slice raise_index external three array_type new_array set_base weighed"
+    "error slice raise_index external three array_type new_array set_base weighed "
+    "plain parameter taker disabled"
 )
 ENTRY: Final = words("left right value signature layout attributes layouts flags")
 ENTRY_BYTES: Final = 64

@@ -22,6 +22,7 @@ from flambeau.tensor import conversion, creation, functions
 from flambeau.tensor.arguments import python_data, refused
 from flambeau.tensor.arguments.refusals import answered
 from flambeau.tensor.number_rules import is_number
+from flambeau.tensor.overriding import results
 from flambeau.tensor.public import formats
 from flambeau.tensor.tensor import Tensor
 
@@ -299,9 +300,9 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Any:
     >>> type(torch.ones(2).as_subclass(Length)).__name__
     'Length'
     """
-    made = functions.alias(self)
-    made.__class__ = cls
-    return made
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
+    return results.as_subclass(self, cls)
 
 
 # Python functions over elements ------------------------------------------------------------

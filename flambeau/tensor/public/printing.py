@@ -280,7 +280,9 @@ def repr_of(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         suffixes.append(f"grad_fn=<{type(made_by).__name__}>")
     elif members.requires_grad(tensor):
         suffixes.append("requires_grad=True")
-    return with_suffixes(prefix + text, suffixes, len(prefix))
+    text = with_suffixes(prefix + text, suffixes, len(prefix))
+    is_parameter = "_is_param" in (getattr(type(tensor), "_flag", ""), *tensor.__dict__)
+    return f"Parameter({text})" if is_parameter and name != "Parameter" else text
 
 
 def format_of(tensor: Tensor, specification: str) -> str:
@@ -288,5 +290,5 @@ def format_of(tensor: Tensor, specification: str) -> str:
     if not tensor._layout.shape and type(tensor) is Tensor:
         return format(conversion.item(tensor), specification)
     if specification:
-        raise TypeError("unsupported format string passed to Tensor.__format__")
+        raise TypeError(f"unsupported format string passed to {type(tensor).__name__}.__format__")
     return repr(tensor)

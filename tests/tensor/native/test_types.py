@@ -30,3 +30,21 @@ def test_a_type_without_functions():
     made = types.new_type(b"flambeau.Plain", 32, types.MADE_NATIVELY, {}, {b"word": 16})
     assert made.__basicsize__ == 32
     assert "word" in vars(made)
+
+
+def test_a_successor_is_found_where_its_predecessor_was_kept():
+    import flambeau as torch
+
+    native = library.library()
+
+    def before():
+        return None
+
+    types.EARLIER["a name of a test"] = before
+    made = native.kind()
+    types.succeeds(made, "a name of a test")
+    del types.EARLIER["a name of a test"]
+    assert made in {before: 1}
+    assert made == before
+    assert made != torch.add
+    assert torch.add in {torch.add}

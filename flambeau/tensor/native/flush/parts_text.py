@@ -18,8 +18,7 @@ from flambeau.tensor.native.flush.words import (
     ROW,
 )
 from flambeau.tensor.native.tables import TABLE, Offsets, hashed, new_object
-from flambeau.tensor.native.text.loops import item, loop, next_of
-from flambeau.tensor.native.text.writer import FALSE, NONE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.writer import FALSE, NONE, TYPE_OFFSET, Writer, item, loop, next_of
 
 # Words of memory.STATS.
 _ALLOCATIONS, _CURRENT, _PEAK = 0, 8, 16

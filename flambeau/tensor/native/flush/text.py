@@ -23,9 +23,8 @@ from flambeau.devices.cpu.team.text import MAXIMUM_THREADS
 from flambeau.tensor.native.flush.parts_text import parts_text
 from flambeau.tensor.native.flush.words import PLAN, ROW, ROW_BYTES
 from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets
-from flambeau.tensor.native.text.loops import item, loop, next_of
 from flambeau.tensor.native.text.slots_text import replace
-from flambeau.tensor.native.text.writer import FALSE, NONE, TRUE, Writer
+from flambeau.tensor.native.text.writer import FALSE, NONE, TRUE, Writer, item, loop, next_of
 
 DONE, LEFT, FAILED = 1, 0, -1  # what a flush says: it ran all; Python has to; an exception is set
 

@@ -11,10 +11,11 @@ from typing import Final
 from flambeau.tensor.native.flush.parts_text import address_text
 from flambeau.tensor.native.reading.ways import ARRAY, KINDS, WRITABLE
 from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets, new_object
-from flambeau.tensor.native.text.loops import item as word_of
-from flambeau.tensor.native.text.record_text import hand_over, tensor_text
+from flambeau.tensor.native.text.kinds_text import tensor_text
+from flambeau.tensor.native.text.record_text import hand_over
 from flambeau.tensor.native.text.slots_text import replace
 from flambeau.tensor.native.text.writer import NONE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.writer import item as word_of
 
 # dtypes whose one element native code reads: (type in LLVM, how it becomes a number), by place.
 _READS: Final = {

@@ -2,7 +2,7 @@
 spelled out for up to three tensors, none of them in a sequence.
 
 Keeps     a node's slots are filled as there; whatever else is handed to the plan's own attach.
-Touches   writer, tables, loops.
+Touches   writer, tables.
 Not here  the shortest calls (attach_text.py), what a plan saves (gradients/recording/plan.py)."""
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from flambeau.tensor.native.tables import (
     Offsets,
     new_object,
 )
-from flambeau.tensor.native.text.loops import item, loop, next_of, push
-from flambeau.tensor.native.text.writer import NONE, Writer
+from flambeau.tensor.native.text.writer import NONE, Writer, item, loop, next_of, push
 
 
 def attach_any_text(o: Offsets) -> str:

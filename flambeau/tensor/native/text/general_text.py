@@ -25,7 +25,6 @@ from flambeau.tensor.native.tables import (
     new_object,
 )
 from flambeau.tensor.native.text.attach_any_text import attach_any_text, build_node
-from flambeau.tensor.native.text.loops import item, loop, next_of, push
 from flambeau.tensor.native.text.record_text import (
     append_record,
     fill_result,
@@ -33,7 +32,16 @@ from flambeau.tensor.native.text.record_text import (
     set_site,
     settle,
 )
-from flambeau.tensor.native.text.writer import NONE, TRUE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.writer import (
+    NONE,
+    TRUE,
+    TYPE_OFFSET,
+    Writer,
+    item,
+    loop,
+    next_of,
+    push,
+)
 
 __all__ = ["MAXIMUM_PARAMETERS", "attach_any_text", "build_node", "general_text"]
 
@@ -240,7 +248,7 @@ def _read_operand(
     w.goto("value_next")
     w.label("not_int")
     w.branch(w.new(f"icmp ne i64 {kind}, {IS_TENSOR}"), "surprise")
-    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {value})"), "tensor", "surprise")
+    w.branch(w.local(f"i1 @is_plain(ptr %table, ptr {value})"), "tensor", "surprise")
     w.label("tensor")
     layout = w.needs(w.load(value, o["View._layout"]), "surprise")
     w.call("PyTuple_SetItem", w.load(s.key), first, w.held(layout))
@@ -273,7 +281,7 @@ def _read_sequence(
     w.call("PyTuple_SetItem", w.load(s.key), second, w.held(NONE))
     n = loop(w, "part", s.inner, length)
     each = w.call("PyTuple_GetItem", sequence, n)
-    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {each})"), "part_tensor", "surprise")
+    w.branch(w.local(f"i1 @is_plain(ptr %table, ptr {each})"), "part_tensor", "surprise")
     w.label("part_tensor")
     layout = w.needs(w.load(each, o["View._layout"]), "surprise")
     w.call("PyTuple_SetItem", layouts, n, w.held(layout))

@@ -47,7 +47,7 @@ def inplace_text(name: str, o: Offsets, *, binary: bool) -> str:
     w.label("counted")
     target = w.load("%arguments")
     other = w.load("%arguments", 8) if binary else "null"
-    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {target})"), "first", "python")
+    w.branch(w.local(f"i1 @is_plain(ptr %table, ptr {target})"), "first", "python")
     w.label("first")
     layout = w.needs(w.load(target, o["View._layout"]), "python")
     storage = w.needs(w.load(target, o["View._storage"]), "python")

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets
 from flambeau.tensor.native.text.inplace_text import bump
-from flambeau.tensor.native.text.loops import loop, next_of
-from flambeau.tensor.native.text.writer import NONE, Writer
+from flambeau.tensor.native.text.writer import NONE, Writer, loop, next_of
 
 
 def _begun(name: str) -> Writer:

@@ -134,19 +134,6 @@ def stream_text() -> str:
     return w.text()
 
 
-def tensor_text() -> str:
-    """@is_tensor(table, object): whether it is a Tensor or of a class derived from it."""
-    w = Writer("define internal i1 @is_tensor(ptr %table, ptr %object)")
-    kind, wanted = w.load("%object", TYPE_OFFSET), w.load("%table", TABLE["tensor"])
-    w.branch(w.same(kind, wanted), "yes", "derived")
-    w.label("yes")
-    w.returns("i1 true")
-    w.label("derived")
-    found = w.call("PyType_IsSubtype", kind, wanted)
-    w.returns(f"i1 {w.new(f'icmp ne i32 {found}, 0')}")
-    return w.text()
-
-
 def value_text() -> str:
     """@special(specials, number): what tells a number that signatures name from all others.
     specials: a count, then doubles."""
@@ -220,7 +207,7 @@ def operand_key(w: Writer, o: Offsets, value: str, number: str, right: str, spec
     w.store(named, special, 0, "i64")
     w.goto("keyed")
     w.label("not_int")
-    w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {value})"), "other", "python")
+    w.branch(w.local(f"i1 @is_plain(ptr %table, ptr {value})"), "other", "python")
     w.label("other")
     w.store(w.needs(w.load(value, o["View._layout"]), "python"), right)
     w.store("0", number, 0, "i64")
@@ -253,7 +240,7 @@ class _Recording:
         w.label("counted")
         self.left = w.load("%arguments")
         self.other = w.load("%arguments", 8) if self.binary else "null"
-        w.branch(w.local(f"i1 @is_tensor(ptr %table, ptr {self.left})"), "first", "python")
+        w.branch(w.local(f"i1 @is_plain(ptr %table, ptr {self.left})"), "first", "python")
         w.label("first")
         layout = w.needs(w.load(self.left, o["View._layout"]), "python")
         self.number, self.right = w.place("number", "i64"), w.place("right")

@@ -15,6 +15,7 @@ from flambeau.tensor.native.text import (
     attach_text,
     general_text,
     inplace_text,
+    kinds_text,
     lists_text,
     record_text,
     view_text,
@@ -28,8 +29,8 @@ def text_of(kind: str, name: str, offsets: Mapping[str, int]) -> str:
     helpers = "\n".join((
         declarations(), record_text.site_text(), record_text.touch_text(offsets),
         record_text.slot_text(offsets),
-        record_text.stream_text(), record_text.tensor_text(), record_text.value_text(),
-        record_text.find_text(),
+        record_text.stream_text(), kinds_text.tensor_text(), kinds_text.plain_text(),
+        record_text.value_text(), record_text.find_text(),
     ))  # fmt: skip
     gradients = (
         attach_text.entry_text(offsets)
@@ -69,6 +70,8 @@ def text_of(kind: str, name: str, offsets: Mapping[str, int]) -> str:
         "slots": lambda name: helpers + lists_text.slots_text(name),
         "bumps": lambda name: declarations() + lists_text.bumps_text(name, offsets),
         "free_block": lambda name: declarations() + parts_text.free_text(name),
+        "guard": lambda name: declarations() + kinds_text.simple_text()
+        + kinds_text.guard_text(name),
         "bind": lambda name: declarations() + inplace_text.bind_text(name),
     }  # fmt: skip
     return bodies[kind](name)

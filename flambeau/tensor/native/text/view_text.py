@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from flambeau.tensor.native.tables import CALLABLE, TABLE, VIEW_WAY, Offsets, new_object
 from flambeau.tensor.native.text.general_text import Arguments, look_up
-from flambeau.tensor.native.text.loops import item, loop, next_of
 from flambeau.tensor.native.text.record_text import give_up
-from flambeau.tensor.native.text.writer import NONE, TRUE, TYPE_OFFSET, Writer
+from flambeau.tensor.native.text.writer import NONE, TRUE, TYPE_OFFSET, Writer, item, loop, next_of
 
 # What a key of a view leads to.
 

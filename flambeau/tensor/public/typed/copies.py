@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from typing import Any
+from typing import Any, Final
 
 from flambeau.base.devices import CPU, META, Device
 from flambeau.base.dtypes import dtype
@@ -19,15 +19,28 @@ from flambeau.gradients import members
 from flambeau.tensor import conversion, creation, functions
 from flambeau.tensor.tensor import Tensor, new_tensor
 
+# What the engine keeps on a tensor itself; all else is the program's.
+_RARE: Final = frozenset(
+    ("_creation", "_frozen", "_grad", "_rebased", "_versions", "_view_recipe")
+)  # fmt: skip
+_FLAGS: Final = ("_is_buffer", "_is_param")
+
+
+def _is_kept(tensor: Tensor, key: str) -> bool:
+    """Whether an attribute goes with a copy."""
+    if not key.startswith("_") or key in _FLAGS:
+        return True
+    return type(tensor) is not Tensor and key not in _RARE
+
 
 def rebuilt(
-    kind: type[Tensor], raw: bytes, shape: tuple[int, ...], strides: tuple[int, ...],
+    kind: type[Tensor] | None, raw: bytes, shape: tuple[int, ...], strides: tuple[int, ...],
     element: dtype, needs_grad: bool, extra: Any, device: Device = CPU,
 ) -> Tensor:  # fmt: skip
     """A pickled tensor."""
     given = layout(shape, strides, element, device)
     made = new_tensor(creation.from_bytes(raw, (given.span,), element, device)._storage, given)
-    if kind is not Tensor:
+    if kind is not None and kind is not Tensor:
         made = kind._from_tensor(made)
     if needs_grad:
         members.set_requires_grad(made, True)
@@ -46,10 +59,11 @@ def reduce_ex(self: Tensor, protocol: Any) -> Any:
     raw = b""
     if given.n_elements and given.device is not META:
         raw = ctypes.string_at(conversion.address_of(plain, "pickle"), given.span_bytes)
-    extra = {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
+    extra = {key: value for key, value in self.__dict__.items() if _is_kept(self, key)}
     needs_grad = members.requires_grad(self)
     return rebuilt, (
-        type(self), raw, given.shape, given.strides, given.dtype, needs_grad, extra, given.device
+        None if type(self) is Tensor else type(self), raw, given.shape, given.strides, given.dtype,
+        needs_grad, extra, given.device,
     )  # fmt: skip
 
 
@@ -96,7 +110,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if self._grad is not None:
         made._grad = deepcopy(self._grad, memo)
     for key, value in self.__dict__.items():
-        if not key.startswith("_"):
+        if _is_kept(self, key):
             made.__dict__[key] = copy.deepcopy(value, memo)
     memo[id(self)] = made
     return made
