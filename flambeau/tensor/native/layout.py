@@ -11,13 +11,11 @@ import ctypes
 import sys
 from typing import Final
 
+from flambeau.tensor.native.types import UnknownLayoutError
+
 _HEAD_BYTES: Final = 16
 _MEMBER_OF_DESCRIPTOR: Final = 40  # of PyMemberDescrObject, behind head, type, name, qualname
 _OFFSET_OF_MEMBER: Final = 16  # of PyMemberDef, behind name and type
-
-
-class UnknownLayoutError(Exception):
-    """This Python lays objects out in a way the native recorder does not know."""
 
 
 def check_build() -> None:

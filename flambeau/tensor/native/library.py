@@ -40,7 +40,6 @@ from flambeau.gradients.saved import OWN, SPECIAL
 from flambeau.tensor.arguments import taken_over
 from flambeau.tensor.native import tables, types
 from flambeau.tensor.native.flush import known
-from flambeau.tensor.native.layout import UnknownLayoutError, check_build, offsets_of
 from flambeau.tensor.native.tables import (
     CACHE_BITS,
     CALLABLE,
@@ -87,7 +86,7 @@ _KINDS: Final = (
 )
 COMPILE_AFTER: Final = 1000  # records
 _FAILURES: Final = (
-    UnknownLayoutError, OSError, RuntimeError, ImportError, AttributeError, KeyError,
+    types.UnknownLayoutError, OSError, RuntimeError, ImportError, AttributeError, KeyError,
 )  # fmt: skip
 _FOUND: Final[list[Library | None]] = []  # what there is, once that was looked for
 _RENEWALS: Final[list[Callable[[], None]]] = []
@@ -98,8 +97,10 @@ class Library:
     """Native functions and the words they share; `library()` gives the one there is."""
 
     def __init__(self) -> None:
-        check_build()
         from flambeau.devices.cpu import jit
+        from flambeau.tensor.native import layout
+
+        layout.check_build()
 
         texts = _texts(_offsets())
         compiled = jit.compile_functions(dict(texts.values()))
@@ -429,9 +430,10 @@ def _made() -> Library | None:
 
 def _is_kept() -> bool:
     from flambeau.devices.cpu import jit
+    from flambeau.tensor.native import layout
 
     try:
-        check_build()
+        layout.check_build()
         return jit.load_functions(dict(_texts(_offsets()).values())) is not None
     except _FAILURES:
         return False
@@ -442,6 +444,8 @@ def _run_late(segment: Segment) -> None:
 
 
 def _offsets() -> dict[str, int]:
+    from flambeau.tensor.native.layout import offsets_of
+
     return {
         **offsets_of(View, "_storage", "_layout", "_offset", "_place"),
         **offsets_of(Tensor, "_autograd", "_base"),

@@ -19,6 +19,10 @@ _SIGNED_SIZE, _READ_ONLY = 19, 1
 _KEPT: Final[list[Any]] = []
 
 
+class UnknownLayoutError(Exception):
+    """This Python lays objects out in a way the native recorder does not know."""
+
+
 class _Member(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p), ("kind", ctypes.c_int), ("offset", ctypes.c_ssize_t),

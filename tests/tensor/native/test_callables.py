@@ -240,7 +240,7 @@ def test_unknown_layouts_fall_back(monkeypatch):
     def refuse():
         raise layout.UnknownLayoutError("another Python")
 
-    monkeypatch.setattr(library, "check_build", refuse)
+    monkeypatch.setattr(layout, "check_build", refuse)
     monkeypatch.setattr(library, "_FOUND", [])
     assert library.library() is None
     assert callables.walk() is None
