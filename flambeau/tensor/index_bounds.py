@@ -35,6 +35,12 @@ def know(index: Tensor, lowest: int, highest: int) -> None:
     storage.bounds = (storage.version, lowest, highest)
 
 
+def is_counted(index: Tensor) -> bool:
+    """Whether every write of a tensor's storage is seen in its version."""
+    storage = index._storage
+    return storage.external is None and storage not in UNTRACKED and index._versions is None
+
+
 def known(index: Tensor) -> tuple[int, int] | None:
     """Bounds noted for the storage as it is now, or None."""
     found = index._storage.bounds
@@ -116,7 +122,7 @@ def _first_outside(index: Tensor, low: int, high: int) -> int | None:
     if not layout.n_elements or layout.device is META:
         return None
     storage = index._storage
-    counted = storage.external is None and storage not in UNTRACKED and index._versions is None
+    counted = is_counted(index)
     if counted:
         known = storage.bounds
         if known is not None and known[0] == storage.version:

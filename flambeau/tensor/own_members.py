@@ -236,7 +236,7 @@ def get_data(self: Tensor) -> Tensor:
     """The tensor without history and with a version counter of its own."""
     from flambeau.tensor.tensor import new_tensor
 
-    if self._layout.dtype.category == 1:
+    if self._layout.dtype.category <= 1:
         from flambeau.tensor import index_bounds
 
         index_bounds.UNTRACKED.add(self._storage)  # its writes are counted elsewhere

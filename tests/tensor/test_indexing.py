@@ -186,3 +186,20 @@ def test_a_mask_of_one_element_indexes_an_array_as_a_mask():
     assert ones[torch.zeros(1, dtype=torch.bool)].shape == (0,)
     assert ones[torch.ones(1, dtype=torch.bool)].tolist() == [1.0]
     assert [5, 6][torch.tensor(True)] == 6
+
+
+def test_places_of_a_mask_are_those_of_now() -> None:
+    values = torch.arange(6.0).reshape(2, 3)
+    mask = values > 2
+    assert values[mask].tolist() == values[mask].tolist() == [3, 4, 5]
+    mask[0, 0] = True
+    assert values[mask].tolist() == [0, 3, 4, 5]
+    mask.data[0, 1] = True
+    assert values[mask].tolist() == [0, 1, 3, 4, 5]
+    mask.numpy()[0, 2] = True
+    assert values[mask].tolist() == [0, 1, 2, 3, 4, 5]
+    assert values[mask[:, 0]].tolist() == values.tolist()
+    large = torch.zeros(2000, dtype=torch.bool)
+    for place in (3, 1999):
+        large[place] = True
+        assert torch.arange(2000)[large].tolist() == sorted({3, place})

@@ -8,6 +8,7 @@ Not here  the hot forms (indexing/__init__.py)."""
 from __future__ import annotations
 
 import warnings
+import weakref
 from array import array
 from itertools import compress
 from typing import Any, Final
@@ -17,6 +18,7 @@ from flambeau.base.devices import META
 from flambeau.base.errors import helped
 from flambeau.base.layout import Layout
 from flambeau.engine import callsite, stream
+from flambeau.engine.storage import Storage
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.views.parts import slice_bounds
 from flambeau.tensor import conversion, creation, functions, index_bounds, indexing, inplace
@@ -29,6 +31,8 @@ _WRONG: Final = (
 )
 # Up to this many elements of a mask Python looks at them itself.
 FEW_PLACES: Final = 1024
+# And of so many at most it remembers the places.
+MOST_KNOWN: Final = 1 << 16
 _EVERYTHING: Final = slice(None)
 _WRONG_TENSOR: Final = "tensors used as indices must be long, int, byte or bool tensors"
 
@@ -280,10 +284,29 @@ def places(layout: Layout, at: int, item: Any) -> list[Tensor]:
                 f"The shape of the mask {list(mask)} at index {number} does not match the shape of "
                 f"the indexed tensor {list(layout.shape)} at index {at + number}"
             )
-    if item._layout.n_elements <= FEW_PLACES and item._layout.device is not META:
-        return _few_places(item)
-    found = nonzero(item)
-    return [functions.select(found, 1, number) for number in range(len(mask))]
+    return _places_of(item)
+
+
+# Places of masks that nobody has written since: (version, layout, offset, places).
+_KNOWN: Final[weakref.WeakKeyDictionary[Storage, tuple[Any, ...]]] = weakref.WeakKeyDictionary()
+
+
+def _places_of(mask: Tensor) -> list[Tensor]:
+    """Places of what is true in a mask, a tensor a dim; looked for once a write."""
+    layout, storage = mask._layout, mask._storage
+    is_counted = index_bounds.is_counted(mask)
+    known = _KNOWN.get(storage) if is_counted else None
+    if known is not None and known[:3] == (storage.version, layout, mask._offset):
+        return known[3]  # type: ignore[no-any-return]
+    version = storage.version
+    if layout.n_elements <= FEW_PLACES and layout.device is not META:
+        made = _few_places(mask)
+    else:
+        found = nonzero(mask)
+        made = [functions.select(found, 1, number) for number in range(layout.ndim)]
+    if is_counted and layout.n_elements <= MOST_KNOWN:
+        _KNOWN[storage] = version, layout, mask._offset, made
+    return made
 
 
 def _few_places(mask: Tensor) -> list[Tensor]:
