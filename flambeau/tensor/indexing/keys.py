@@ -297,7 +297,7 @@ def _places_of(mask: Tensor) -> list[Tensor]:
     is_counted = index_bounds.is_counted(mask)
     known = _KNOWN.get(storage) if is_counted else None
     if known is not None and known[:3] == (storage.version, layout, mask._offset):
-        return known[3]  # type: ignore[no-any-return]
+        return known[3]
     version = storage.version
     if layout.n_elements <= FEW_PLACES and layout.device is not META:
         made = _few_places(mask)
