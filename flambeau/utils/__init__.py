@@ -25,7 +25,12 @@ _MODULES = (
 )
 
 
+_FUNCTIONS = {"swap_tensors": "swapping"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _FUNCTIONS:
+        return getattr(import_module(f"flambeau.utils.{_FUNCTIONS[name]}"), name)
     if name in _MODULES:
         where = f"flambeau.utils.{name}"
         try:
@@ -37,4 +42,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(_MODULES)
+    return sorted((*_MODULES, *_FUNCTIONS))

@@ -6,14 +6,49 @@ Not here  conversions of a tensor (tensor/own_members.py)."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from flambeau.base.dtypes import asked_for, dtype
+from flambeau.gradients.modes import no_grad
+from flambeau.nn.parameter import Parameter
 from flambeau.tensor import Tensor
 
 if TYPE_CHECKING:
     from flambeau.nn.modules.module import Module
+
+
+# How parameters are changed, as torch.__future__ sets it.
+FLAGS: Final = {"overwrite": False, "swap": False}
+
+
+def swapped(parameter: Any, data: Any) -> Any:
+    """The parameter after it changed places with a new one of this data."""
+    from flambeau.utils.swapping import swap_tensors
+
+    swap_tensors(parameter, Parameter(data, parameter.requires_grad))
+    return parameter
+
+
+def _converted(parameter: Any, fn: Callable[[Tensor], Tensor]) -> Any:
+    """A parameter and its gradient, each as fn of it; a new one where the old cannot hold it."""
+    gradient = parameter.grad
+    with no_grad():
+        data = fn(parameter.data)
+        changed = None if gradient is None else fn(gradient.data)
+    if FLAGS["swap"]:
+        parameter.grad = None
+        parameter = swapped(parameter, data)
+        parameter.grad = changed
+    elif FLAGS["overwrite"] or data.is_meta is not parameter.is_meta:
+        parameter = Parameter(data, parameter.requires_grad)
+        parameter.grad = changed
+    else:
+        parameter.data = data
+        if gradient is not None:
+            gradient.data = changed
+    return parameter
 
 
 def apply_to_state(self: Module, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
@@ -21,11 +56,9 @@ def apply_to_state(self: Module, fn: Callable[[Tensor], Tensor], recurse: bool =
     if recurse:
         for module in self.children():
             module._apply(fn)
-    for parameter in self._parameters.values():
+    for name, parameter in self._parameters.items():
         if parameter is not None:
-            parameter.data = fn(parameter.data)
-            if parameter.grad is not None:
-                parameter.grad.data = fn(parameter.grad.data)
+            self._parameters[name] = _converted(parameter, fn)
     for name, buffer in self._buffers.items():
         if buffer is not None:
             self._buffers[name] = fn(buffer)
@@ -44,6 +77,14 @@ def to(self: Module, *arguments: Any, **named: Any) -> Any:
         raise TypeError(
             "nn.Module.to only accepts floating point or complex dtypes, but got desired "
             f"dtype={element}"
+        )
+    if element is not None and element.is_complex:
+        warnings.warn(
+            "Complex modules are a new feature under active development whose design may change, "
+            "and some modules might not work as expected when using complex tensors as parameters "
+            "or buffers. Please file an issue at https://github.com/pytorch/pytorch/issues/new?"
+            "template=bug-report.yml if a complex module does not work as expected.",
+            stacklevel=2,
         )
     rest = tuple(a for a in arguments if not isinstance(a, (dtype, type)))
     kept = {k: v for k, v in named.items() if k not in ("dtype", "memory_format")}

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from flambeau.nn.parameter import is_lazy
 from flambeau.tensor import Tensor
 from flambeau.utils.hooks import RemovableHandle, registered
 
@@ -52,7 +53,8 @@ def get_extra_state(self: Any) -> Any:
     """Extra state to save, for modules that have some."""
     raise RuntimeError(
         "Reached a code path in Module.get_extra_state() that should never be called. Please file "
-        "an issue"
+        "an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to "
+        "report this bug."
     )
 
 
@@ -60,7 +62,8 @@ def set_extra_state(self: Any, state: Any) -> None:
     """Take back what get_extra_state returned."""
     raise RuntimeError(
         "Reached a code path in Module.set_extra_state() that should never be called. Please file "
-        "an issue"
+        "an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to "
+        "report this bug."
     )
 
 
@@ -170,6 +173,8 @@ def _take(
             f"object from checkpoint but received {type(given)}"
         )
         return
+    if is_lazy(own):  # what it is given stays without a shape, too
+        return
     if own.shape == () and given.shape == (1,):
         given = given[0]
     if given.shape != own.shape:
@@ -194,9 +199,13 @@ def _take(
         setattr(module, name, given)
         return
     from flambeau.autograd import no_grad
+    from flambeau.nn.modules.conversions import FLAGS, swapped
 
     with no_grad():
-        own.copy_(given)
+        if FLAGS["swap"] and name in module._parameters:
+            swapped(own, given.to(own.dtype).clone())
+        else:
+            own.copy_(given)
 
 
 def _find_unexpected(module: Any, state_dict: Any, prefix: str, unexpected: list[str]) -> None:
@@ -237,14 +246,15 @@ def load_state_dict(
     if metadata is not None:
         given._metadata = metadata  # type: ignore[attr-defined]
 
-    def load(module: Any, prefix: str) -> None:
+    def load(module: Any, given: Any, prefix: str) -> None:
         local = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
         if assign:
             local["assign_to_params_buffers"] = True
         module._load_from_state_dict(given, prefix, local, True, missing, unexpected, errors)
         for name, child in module._modules.items():
             if child is not None:
-                load(child, prefix + name + ".")
+                inner = prefix + name + "."
+                load(child, {k: v for k, v in given.items() if k.startswith(inner)}, inner)
         keys = _IncompatibleKeys(missing, unexpected)
         for hook in module._load_state_dict_post_hooks.values():
             if hook(module, keys) is not None:
@@ -254,7 +264,7 @@ def load_state_dict(
                     "done inplace."
                 )
 
-    load(self, "")
+    load(self, given, "")
     if strict:
         if unexpected:
             names = ", ".join(f'"{key}"' for key in unexpected)

@@ -7,11 +7,13 @@ Not here  the attention (attention.py)."""
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn.modules.activation import GELU, ReLU
 from flambeau.nn.modules.attention import MultiheadAttention
 from flambeau.nn.modules.container import ModuleList
 from flambeau.nn.modules.dropout import Dropout
@@ -175,6 +177,34 @@ class TransformerDecoderLayer(Module):
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
+def _warn_of_nested(layer: Any) -> None:
+    """torch's words where its fast path for padded batches would not be taken."""
+    attention = getattr(layer, "self_attn", None)
+    if not isinstance(layer, TransformerEncoderLayer):
+        why = "encoder_layer was not TransformerEncoderLayer"
+    elif layer.norm_first:
+        why = "encoder_layer.norm_first was True"
+    elif not attention.batch_first:
+        why = (
+            "encoder_layer.self_attn.batch_first was not True(use batch_first for better "
+            "inference performance)"
+        )
+    elif attention.in_proj_bias is None:
+        why = "encoder_layer.self_attn was passed bias=False"
+    elif layer.activation not in (F.relu, F.gelu) and not isinstance(
+        layer.activation, (ReLU, GELU)
+    ):
+        why = "encoder_layer.activation_relu_or_gelu was not True"
+    elif attention.num_heads % 2:
+        why = "encoder_layer.self_attn.num_heads is odd"
+    else:
+        return
+    warnings.warn(
+        f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}",
+        stacklevel=4,
+    )
+
+
 class TransformerEncoder(Module):
     """Copies of an encoder layer, one after the other."""
 
@@ -189,6 +219,8 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
+        if enable_nested_tensor:
+            _warn_of_nested(encoder_layer)
         self.mask_check = mask_check
 
     def forward(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Generator
 from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
@@ -55,6 +55,18 @@ def clip_grads_with_norm_(
             gradient.mul_(factor)
 
 
+def _kept(parameters: Any) -> list[Any]:
+    """The parameters as a list; a generator that has nothing left is worth a warning."""
+    if isinstance(parameters, Tensor):
+        return [parameters]
+    kept = list(parameters)
+    if not kept and isinstance(parameters, Generator):
+        warnings.warn(
+            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3
+        )
+    return kept
+
+
 def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: Any = None,
@@ -67,8 +79,7 @@ def clip_grad_norm_(
     >>> torch.nn.utils.clip_grad_norm_([w], 1.0)
     tensor(2.)
     """
-    if not isinstance(parameters, Tensor) and isinstance(parameters, Iterable):
-        parameters = list(parameters)
+    parameters = _kept(parameters)
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total

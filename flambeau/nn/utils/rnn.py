@@ -111,6 +111,14 @@ def pack_padded_sequence(
     """Pack (time, batch, ...) whose sequences have the given lengths."""
     from flambeau.nn import names as torch
 
+    if isinstance(lengths, Tensor) and (lengths.ndim != 1 or lengths.dtype is not torch.int64):
+        kind = str(lengths.type()).removeprefix("torch.").removesuffix("Tensor")
+        raise RuntimeError(
+            "'lengths' argument should be a 1D CPU int64 tensor, but got "
+            f"{lengths.ndim}D cpu {kind} tensor"
+        )
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
     counts = [int(each) for each in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
     order = list(range(len(counts)))
     if not enforce_sorted:

@@ -54,3 +54,11 @@ def test_vectors_and_back():
     assert vector.tolist() == [1, 1, 0, 0]
     utils.vector_to_parameters(torch.arange(4.0), shapes)
     assert shapes[1].tolist() == [[2.0, 3.0]]
+
+
+def test_a_generator_that_is_spent_is_worth_a_warning():
+    layer = torch.nn.Linear(1, 1)
+    parameters = layer.parameters()
+    list(parameters)
+    with pytest.warns(UserWarning, match="`parameters` is an empty generator"):
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
