@@ -179,7 +179,7 @@ class TransformerDecoderLayer(Module):
 
 def _warn_of_nested(layer: Any) -> None:
     """torch's words where its fast path for padded batches would not be taken."""
-    attention = getattr(layer, "self_attn", None)
+    attention: Any = getattr(layer, "self_attn", None)
     if not isinstance(layer, TransformerEncoderLayer):
         why = "encoder_layer was not TransformerEncoderLayer"
     elif layer.norm_first:
