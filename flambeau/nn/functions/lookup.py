@@ -69,15 +69,20 @@ def embedding_bag(
         )
     if max_norm is not None:
         _renormalized(weight, input, max_norm, norm_type)
+    padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
+    kept = None if padding_idx is None else input != padding
+    rows = rows_of(weight, input, padding, scale_grad_by_freq, sparse)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    if input.dim() == 2 and (mode != "max" or (kept is None and input.shape[1])):
+        return _even_bags(rows, kept, mode)
     if input.dim() == 2:
         bags, length = input.shape
         limits = [number * length for number in range(bags + 1)]
+        rows, kept = rows.flatten(0, 1), None if kept is None else kept.flatten()
     else:
         limits = _limits(offsets.tolist(), input.shape[0], include_last_offset)
-    weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    return _bags(
-        input.reshape(-1), weight, limits, mode, weights, padding_idx, scale_grad_by_freq, sparse
-    )
+    return _bags(rows, kept, limits, mode)
 
 
 def _check_bags(
@@ -130,36 +135,42 @@ def _limits(starts: list[int], count: int, include_last_offset: bool) -> list[in
     return starts if include_last_offset or not starts else [*starts, count]
 
 
-def _bags(
-    flat: Any, weight: Any, limits: list[int], mode: str, weights: Any, padding_idx: int | None,
-    scale_grad_by_freq: bool, sparse: bool,
-) -> Any:  # fmt: skip
+def _even_bags(rows: Any, kept: Any, mode: str) -> Any:
+    """Bags of one length, folded over dim 1 of their rows."""
+    if mode == "max":
+        return rows.max(1)[0]
+    if kept is not None:
+        rows = rows * kept.to(rows.dtype).unsqueeze(-1)
+    total = rows.sum(1)
+    if mode == "sum":
+        return total
+    if kept is None:
+        return total / max(rows.shape[1], 1)
+    return total / kept.sum(1, keepdim=True).clamp_min(1).to(rows.dtype)
+
+
+def _bags(rows: Any, kept: Any, limits: list[int], mode: str) -> Any:
     """Each bag's rows, folded."""
     from flambeau.nn import names as torch
 
     bounds = list(pairwise(limits))
     numbers = [n for n, own in enumerate(bounds) for _ in range(*own)]
-    flat = flat[: len(numbers)]  # a last offset may leave some out
-    weights = None if weights is None else weights[: len(numbers)]
-    bag = torch.tensor(numbers, dtype=torch.int64)
-    padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
-    rows = rows_of(weight, flat, padding, scale_grad_by_freq, sparse)
-    kept = None if padding_idx is None else flat != padding
-    if weights is not None:
-        rows = rows * weights.unsqueeze(1)
+    rows = rows[: len(numbers)]  # a last offset may leave some out
+    width = rows.shape[1]
     if mode == "max":
-        width = weight.shape[1]
         parts = []
         for start, end in bounds:
             part = rows[start:end] if kept is None else rows[start:end][kept[start:end]]
-            parts.append(part.amax(0) if part.shape[0] else rows.new_zeros(width))
+            parts.append(part.max(0)[0] if part.shape[0] else rows.new_zeros(width))
         return torch.stack(parts) if parts else rows.new_zeros((0, width))
+    bag = torch.tensor(numbers, dtype=torch.int64)
     if kept is not None:
-        rows = rows * kept.to(rows.dtype).unsqueeze(1)
-    total = rows.new_zeros((len(bounds), weight.shape[1])).index_add(0, bag, rows)
+        kept = kept[: len(numbers)].to(rows.dtype)
+        rows = rows * kept.unsqueeze(1)
+    total = rows.new_zeros((len(bounds), width)).index_add(0, bag, rows)
     if mode == "sum":
         return total
-    ones = torch.ones(flat.shape[0], dtype=rows.dtype) if kept is None else kept.to(rows.dtype)
+    ones = torch.ones(len(numbers), dtype=rows.dtype) if kept is None else kept
     counts = torch.zeros(len(bounds), dtype=rows.dtype).index_add(0, bag, ones)
     return total / counts.clamp_min(1).unsqueeze(1)
 

@@ -3,6 +3,7 @@
 import pytest
 
 import flambeau as torch
+from flambeau import debug
 from flambeau.nn.functional import embedding_bag, one_hot
 
 
@@ -39,3 +40,29 @@ def test_a_last_offset_ends_the_last_bag():
     found.sum().backward()
     assert found.tolist() == [[3.0], [4.0]]
     assert table.grad.tolist() == [[1.0], [1.0], [1.0]]
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding_idx", [None, 2])
+def test_bags_of_one_length_are_bags_of_their_limits(mode, padding_idx):
+    index = torch.tensor([[1, 2, 2, 5], [2, 2, 2, 2], [0, 5, 1, 3]])
+    limits = torch.tensor([0, 4, 8])
+    weights = torch.randn(3, 4) if mode == "sum" else None
+    found = []
+    for given, flat in ((index, weights), (index.flatten(), weights)):
+        table = torch.randn(6, 3, generator=torch.Generator().manual_seed(3)).requires_grad_()
+        made = embedding_bag(
+            given, table, None if given.dim() == 2 else limits, mode=mode, padding_idx=padding_idx,
+            per_sample_weights=flat if flat is None or given.dim() == 2 else flat.flatten(),
+        )  # fmt: skip
+        (made * made).sum().backward()
+        found.append((made, table.grad))
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_even_bags_take_few_operators():
+    table, index = torch.randn(6, 3), torch.randint(0, 6, (5, 4))
+    with debug.counts() as seen:
+        embedding_bag(index, table, mode="sum").sum().item()
+    assert seen.records <= 4
