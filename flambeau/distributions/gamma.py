@@ -76,6 +76,11 @@ class Gamma(ExponentialFamily):
         found = shape - t.log(self.rate) + t.lgamma(shape)
         return found + (1.0 - shape) * t.digamma(shape)
 
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return t.igamma(self.concentration, self.rate * value)
+
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
         return self.concentration - 1, -self.rate

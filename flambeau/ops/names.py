@@ -96,6 +96,7 @@ FILES: Final = _table({
     ),
     "rows.softmax": "softmax log_softmax softmax_backward log_softmax_backward",
     "special.bessel": "i0 special_i0e special_i1 special_i1e",
+    "special.incomplete_gamma": "igamma igammac",
     "special.normal": (
         "special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
         "special_xlog1py"
@@ -186,6 +187,8 @@ ALIASES: Final = _table({
     "special_i0e": "special.i0e",
     "special_i1": "special.i1",
     "special_i1e": "special.i1e",
+    "igamma": "special.gammainc",
+    "igammac": "special.gammaincc",
     "special_erfcx": "special.erfcx",
     "special_entr": "special.entr",
     "special_ndtr": "special.ndtr",
@@ -229,7 +232,7 @@ INPLACE: Final = frozenset((
     "trunc round frac nan_to_num neg abs sign sgn silu mish elu selu celu sin cos tan "
     "asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit erf erfc erfinv "
     "lgamma digamma sinc deg2rad rad2deg copysign scatter_fold cumsum cumprod tril triu "
-    "scatter scatter_add index_add index_copy index_fill index_put i0"
+    "scatter scatter_add index_add index_copy index_fill index_put i0 igamma igammac"
 ).split())  # fmt: skip
 # Operator -> Tensor's methods, where they are not its own name (none: internal).
 METHODS: Final[dict[str, tuple[str, ...]]] = {

@@ -1,7 +1,7 @@
 """torch.special: special functions, by the names that torch has for them there.
 
 Keeps     an operator's function is the operator's.
-Touches   tensor.functions, lazily.
+Touches   tensor.functions and polynomials.py, lazily.
 Not here  any logic."""
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ def __getattr__(name: str) -> Any:
         from flambeau.tensor.public.statistics import gamma
 
         return served(getattr(gamma, name), name, "torch.special")
-    found = None if name.startswith("__") else functions.public(_PREFIX + name)
+    if "_polynomial_" in name:
+        from flambeau.special.polynomials import FUNCTIONS
+
+        found = FUNCTIONS.get(name)
+    else:
+        found = None if name.startswith("__") else functions.public(_PREFIX + name)
     if found is None:
         raise missing_name(__name__, name, __dir__())
     globals()[name] = found
@@ -34,4 +39,6 @@ def __dir__() -> list[str]:
 
     names = functions.public_names()
     own = [name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)]
-    return sorted([*own, *_WRITTEN])
+    from flambeau.special.polynomials import FUNCTIONS
+
+    return sorted([*own, *_WRITTEN, *FUNCTIONS])
