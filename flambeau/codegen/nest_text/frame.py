@@ -96,6 +96,12 @@ class Code:
         self.block = region.block
 
 
+def _divided(code: Code, number: str, by: str) -> tuple[str, str]:
+    """Quotient and remainder of two i64 that are not negative."""
+    quotient = code.value(f"udiv i64 {number}, {by}")
+    return quotient, code.value(f"sub i64 {number}, {code.value(f'mul i64 {quotient}, {by}')}")
+
+
 class Frame:
     """One kernel function under construction.
 
@@ -254,14 +260,7 @@ class Frame:
             code.jump("exit")
             return
         n_parts = self._n_parts(code, size, width)
-        row = code.value(f"udiv i64 %begin, {n_parts}")
-        part = code.value(f"sub i64 %begin, {code.value(f'mul i64 {row}, {n_parts}')}")
-        self._start(code, row)
-        self._unit, self._part = self.slot("i64"), self.slot("i64")
-        code.do(f"store i64 %begin, ptr {self._unit}")
-        code.do(f"store i64 {part}, ptr {self._part}")
-        code.jump("row")
-        code.label("row")
+        self._begin(code, *_divided(code, "%begin", n_parts))
         unit = code.value(f"load i64, ptr {self._unit}")
         part = code.value(f"load i64, ptr {self._part}")
         left = code.value(f"sub i64 %end, {unit}")
@@ -282,20 +281,13 @@ class Frame:
             n_parts = self._n_parts(code, self.word("reduced_size"), str(ROW_BLOCK))
         else:
             n_parts = self._n_parts(code, size, str(BLOCK))
-        whole = code.value(f"udiv i64 %begin, {n_parts}")
-        part = code.value(f"sub i64 %begin, {code.value(f'mul i64 {whole}, {n_parts}')}")
-        row, side_slot = whole, ""
+        row, part = _divided(code, "%begin", n_parts)
+        side_slot = ""
         if columns:
-            row = code.value(f"udiv i64 {whole}, {n_sides}")
-            side = code.value(f"sub i64 {whole}, {code.value(f'mul i64 {row}, {n_sides}')}")
+            row, side = _divided(code, row, n_sides)
             side_slot = self.slot("i64")
             code.do(f"store i64 {side}, ptr {side_slot}")
-        self._start(code, row)
-        self._unit, self._part = self.slot("i64"), self.slot("i64")
-        code.do(f"store i64 %begin, ptr {self._unit}")
-        code.do(f"store i64 {part}, ptr {self._part}")
-        code.jump("row")
-        code.label("row")
+        self._begin(code, row, part)
         part = code.value(f"load i64, ptr {self._part}")
         if columns:
             side = code.value(f"load i64, ptr {side_slot}")
@@ -312,6 +304,15 @@ class Frame:
         if columns:
             self._advance(code, side_slot, n_sides, "side")
         self._next_row(code, unit)
+
+    def _begin(self, code: Code, row: str, part: str) -> None:
+        """Begin the loop over units at one part of a row."""
+        self._start(code, row)
+        self._unit, self._part = self.slot("i64"), self.slot("i64")
+        code.do(f"store i64 %begin, ptr {self._unit}")
+        code.do(f"store i64 {part}, ptr {self._part}")
+        code.jump("row")
+        code.label("row")
 
     def _advance(self, code: Code, slot: str, count: str, name: str) -> None:
         """slot += 1; goes on below only when it came round."""
@@ -338,9 +339,7 @@ class Frame:
         indices = [""] * n_outer
         for d in range(n_outer - 1, 0, -1):
             size = self.word(f"outer_size.{d}")
-            above = code.value(f"udiv i64 {row}, {size}")
-            indices[d] = code.value(f"sub i64 {row}, {code.value(f'mul i64 {above}, {size}')}")
-            row = above
+            row, indices[d] = _divided(code, row, size)
         indices[0] = row
         for slot, index in zip(self.index_slots, indices, strict=True):
             code.do(f"store i64 {index}, ptr {slot}")
