@@ -9,6 +9,7 @@ import pytest
 import flambeau as torch
 import flambeau.debug
 from flambeau.nn.functions import recurrence
+from tests.engine.switches_support import same_under_every_switch
 
 
 def drawn(steps: int, gates: int, bias: bool) -> tuple[Any, Any, dict[str, Any]]:
@@ -55,11 +56,4 @@ def test_gru_has_the_same_bits_whatever_the_machine() -> None:
         grads = torch.autograd.grad(outputs.square().sum(), (inputs, *weights.values()))
         return [each.tolist() for each in (outputs.detach(), *grads)]
 
-    first = results()
-    for threads in (1, 3):
-        with flambeau.debug.threads(threads):
-            assert results() == first
-    with flambeau.debug.vector_bits(256):
-        assert results() == first
-    with flambeau.debug.fuse(False):
-        assert results() == first
+    same_under_every_switch(results)

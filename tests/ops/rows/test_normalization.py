@@ -9,6 +9,7 @@ import pytest
 
 import flambeau as torch
 import flambeau.debug
+from tests.engine.switches_support import same_under_every_switch
 
 RNG = np.random.default_rng(11)
 
@@ -32,14 +33,7 @@ def given(shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("shape", [(5, 3), (40, 70), (4, 3, 5, 7), (3, 2, 1100), (2, 3, 2, 2, 2)])
 def test_the_same_bits_whatever_the_machine(shape: tuple[int, ...]) -> None:
     operands = given(shape)
-    first = [each.tobytes() for each in results(*operands)]
-    for threads in (1, 3, 7):
-        with flambeau.debug.threads(threads):
-            assert [each.tobytes() for each in results(*operands)] == first
-    with flambeau.debug.vector_bits(256):
-        assert [each.tobytes() for each in results(*operands)] == first
-    with flambeau.debug.fuse(False):
-        assert [each.tobytes() for each in results(*operands)] == first
+    same_under_every_switch(lambda: [each.tobytes() for each in results(*operands)])
 
 
 def test_memory_order_does_not_show() -> None:
@@ -79,14 +73,7 @@ def test_layer_norm_has_the_same_bits_whatever_the_machine(shape: tuple[int, ...
         grads = torch.autograd.grad((out * out * out).sum(), (rows, weight, bias))
         return [each.detach().numpy().tobytes() for each in (out, *grads)]
 
-    first = results()
-    for threads in (1, 3, 7):
-        with flambeau.debug.threads(threads):
-            assert results() == first
-    with flambeau.debug.vector_bits(256):
-        assert results() == first
-    with flambeau.debug.fuse(False):
-        assert results() == first
+    same_under_every_switch(results)
 
 
 def test_the_gradient_of_layer_norm_is_one_kernel_for_rows_and_one_for_columns() -> None:
