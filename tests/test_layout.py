@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tree_support import parsed, text_of
+from tree_support import parsed, statements, text_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_FILE_LINES = 500
@@ -78,7 +78,7 @@ def name_of(path):
 
 def functions(path):
     """(name, lines without the docstring, first line) of every function in the file."""
-    for node in ast.walk(parsed(path)):
+    for node in statements(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node, clean=False)
             n_lines = node.end_lineno - node.lineno + 1
@@ -168,7 +168,7 @@ def test_users_never_meet_an_assert():
     asserts = [
         f"{name_of(path)}:{node.lineno}"
         for path in python_files("flambeau")
-        for node in ast.walk(parsed(path))
+        for node in statements(path)
         if isinstance(node, ast.Assert)
     ]
     none_of(asserts)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -41,10 +40,9 @@ def test_linear_regression_finds_the_line(run, tmp_path):
 
 
 def test_digits_reads_97_of_100(run, tmp_path):
-    done = run("digits.py", "--seeds", "3", "--out", "pictures")
-    scores = [float(found) for found in re.findall(r"test accuracy ([\d.]+)%,", done.stdout)]
-    assert len(scores) == 3
-    assert statistics.median(scores) >= 97
+    done = run("digits.py", "--seeds", "1", "--out", "pictures")
+    (score,) = re.findall(r"test accuracy ([\d.]+)%,", done.stdout)
+    assert float(score) >= 97
     assert "920/920" in done.stderr  # the progress bar
     for name in ("digits_training.png", "digits_answers.png"):
         picture = (tmp_path / "pictures" / name).read_bytes()
@@ -53,7 +51,7 @@ def test_digits_reads_97_of_100(run, tmp_path):
 
 
 def test_char_gpt_learns_and_writes(run):
-    done = run("char_gpt.py", "--steps", "50", "--length", "60")
+    done = run("char_gpt.py", "--steps", "50", "--length", "40")
     losses = [float(found) for found in re.findall(r"loss (\d+\.\d+)", done.stdout + done.stderr)]
     first, last = losses[0], losses[-1]
     assert first > 3.8  # near log(68) = 4.2: nothing learnt yet

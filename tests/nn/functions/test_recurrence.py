@@ -9,7 +9,7 @@ import pytest
 import flambeau as torch
 import flambeau.debug
 from flambeau.nn.functions import recurrence
-from tests.engine.switches_support import same_under_every_switch
+from tests.ops.switches_support import same_under_every_switch
 
 
 def drawn(steps: int, gates: int, bias: bool) -> tuple[Any, Any, dict[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 
 import flambeau as torch
 import flambeau.debug
-from tests.engine.switches_support import same_under_every_switch
+from tests.ops.switches_support import same_under_every_switch
 
 RNG = np.random.default_rng(11)
 

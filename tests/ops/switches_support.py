@@ -2,7 +2,7 @@
 
 Keeps     the switches are those that change how a program is run: threads, vectors, fusion.
 Touches   flambeau.debug.
-Not here  random programs under every switch (test_same_bits.py)."""
+Not here  random programs under every switch (engine/test_same_bits.py)."""
 
 from __future__ import annotations
 
