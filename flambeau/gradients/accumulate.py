@@ -75,7 +75,9 @@ def _with_sparse(before: Any, cotangent: Any, create_graph: bool) -> Any:
         return cotangent if create_graph else cotangent.detach().clone()
     if before.is_sparse and not cotangent.is_sparse:
         return cotangent + before  # a dense one takes a sparse one, not the other way
-    return before + cotangent if before.is_sparse or create_graph else before.add_(cotangent)
+    if before.is_sparse or create_graph:
+        return before + cotangent
+    return cotangent.add_into(before)
 
 
 def _obeys(have: Any, want: Any) -> bool:

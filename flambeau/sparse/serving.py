@@ -131,6 +131,11 @@ def add_(one: Any, other: Any, *, alpha: Any = 1) -> Any:
     return _inplace(add)(one, other, alpha=alpha)
 
 
+def _add_into(self: SparseTensor, dense: Any) -> Any:
+    """dense += self, where nothing is asked whether it takes the call over: in a backward pass."""
+    return add_(dense, self)
+
+
 def sub_(one: Any, other: Any, *, alpha: Any = 1) -> Any:
     """one -= alpha * other."""
     return add_(one, other, alpha=-alpha)
@@ -203,6 +208,7 @@ def _install() -> None:
         setattr(SparseTensor, f"__{name}__", _refusing(name))
     for name, element in _CASTS.items():
         setattr(SparseTensor, name, _cast(element))
+    SparseTensor.add_into = _add_into  # type: ignore[attr-defined]
     SparseTensor.__torch_function__ = classmethod(torch_function)  # type: ignore[attr-defined]
 
 
