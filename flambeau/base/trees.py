@@ -25,6 +25,61 @@ class TreeSpec:
         self.children = children
         self.num_leaves: int = 1 if kind is LEAF else sum(c.num_leaves for c in children)
 
+    @property
+    def type(self) -> Any:
+        """The class of the value; None for a leaf."""
+        return None if self.kind is LEAF else self.kind
+
+    @property
+    def num_children(self) -> int:
+        """Members of the value."""
+        return len(self.children)
+
+    @property
+    def num_nodes(self) -> int:
+        """Values inside, leaves and itself included."""
+        return 1 + sum(child.num_nodes for child in self.children)
+
+    def is_leaf(self) -> bool:
+        """Whether it is one leaf."""
+        return self.kind is LEAF
+
+    def child(self, index: int) -> TreeSpec:
+        """How a member is made."""
+        return self.children[index]
+
+    def unflatten(self, leaves: Any) -> Any:
+        """The nested value with these leaves."""
+        return tree_unflatten(leaves, self)
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """What another tree has in the places of the leaves.
+
+        Raises   ValueError: it is not nested as this one."""
+        if self.kind is LEAF:
+            return [tree]
+        found = _parts(tree)
+        kind = type(tree)
+        if found is None or (kind is not self.kind and not {kind, self.kind} <= _DICTS):
+            raise ValueError(f"Node type mismatch; expected {self.kind!r}, but got {kind!r}.")
+        members = found[2]
+        if len(members) != len(self.children):
+            raise ValueError(
+                f"Node arity mismatch; expected {len(self.children)}, but got {len(members)}."
+            )
+        if self.kind in _DICTS:
+            keys = self.context[1] if self.kind is defaultdict else self.context
+            if set(keys) != set(tree):
+                raise ValueError(
+                    f"Node keys mismatch; expected {sorted(keys, key=str)}, but got "
+                    f"{sorted(tree, key=str)}."
+                )
+            members = [tree[key] for key in keys]
+        places: list[Any] = []
+        for child, member in zip(self.children, members, strict=True):
+            places += child.flatten_up_to(member)
+        return places
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TreeSpec) and (
             (self.kind, self.context, self.children) == (other.kind, other.context, other.children)
@@ -33,9 +88,19 @@ class TreeSpec:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
+        return self._text(0)
+
+    def _text(self, indent: int) -> str:
         if self.kind is LEAF:
             return "*"
-        return f"TreeSpec({self.kind.__name__}, {self.context}, {self.children})"
+        inner = [child._text(indent + 2) for child in self.children]
+        between = ",\n" + " " * (indent + 2)
+        return f"TreeSpec({self.kind.__name__}, {self.context}, [{between.join(inner)}])"
+
+
+_DICTS: Final = {dict, OrderedDict, defaultdict}
+# class -> (members and context of a value, a value of both): classes of a program's own
+REGISTERED: Final[dict[type, tuple[Callable[..., Any], Callable[..., Any]]]] = {}
 
 
 def _parts(value: Any) -> tuple[Any, Any, list[Any]] | None:
@@ -47,6 +112,9 @@ def _parts(value: Any) -> tuple[Any, Any, list[Any]] | None:
         return kind, [value.default_factory, list(value)], list(value.values())
     if kind in (tuple, list):
         return kind, None, list(value)
+    if kind in REGISTERED:
+        members, context = REGISTERED[kind][0](value)
+        return kind, context, list(members)
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return kind, None, list(value)
     return None
@@ -78,7 +146,7 @@ def tree_unflatten(leaves: Any, treespec: TreeSpec) -> Any:
     leaves = list(leaves)
     if len(leaves) != treespec.num_leaves:
         raise ValueError(
-            f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but the spec "
+            f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec "
             f"refers to a pytree that holds {treespec.num_leaves} items ({treespec})."
         )
     return _built(iter(leaves), treespec)
@@ -93,6 +161,8 @@ def _built(leaves: Any, spec: TreeSpec) -> Any:
         return defaultdict(factory, zip(keys, members, strict=True))
     if spec.kind in (dict, OrderedDict):
         return spec.kind(zip(spec.context, members, strict=True))
+    if spec.kind in REGISTERED:
+        return REGISTERED[spec.kind][1](members, spec.context)
     if hasattr(spec.kind, "_fields"):
         return spec.kind(*members)
     return spec.kind(members)
@@ -112,5 +182,5 @@ def tree_map(
     (11, [22])
     """
     leaves, spec = tree_flatten(tree, is_leaf)
-    others = [tree_flatten(rest, is_leaf)[0] for rest in rests]
+    others = [spec.flatten_up_to(rest) for rest in rests]
     return tree_unflatten([func(*each) for each in zip(leaves, *others, strict=True)], spec)

@@ -366,6 +366,15 @@ def _annotate(error: Exception, node: Node) -> None:
         error.add_note(f"in the gradient of {node.node_name()}, recorded at {where}")
 
 
+_HERE = threading.local()
+
+
+def goes_to_leaves() -> bool:
+    """Whether the passes that run in this thread add to .grad of all leaves."""
+    found: bool = getattr(_HERE, "leaves", True)
+    return found
+
+
 def run_backward(
     roots: Iterable[tuple[Any, Any]],
     *,
@@ -380,7 +389,12 @@ def run_backward(
     roots = list(roots)
     for history, cotangent in roots:
         walk.seed(history, cotangent)
-    walk.run()
+    before = goes_to_leaves()
+    _HERE.leaves = before and inputs is None
+    try:
+        walk.run()
+    finally:
+        _HERE.leaves = before
     if walk.missed and adds:
         _zeros_at(walk.missed, roots, walk)
     return [] if targets is None else targets.found

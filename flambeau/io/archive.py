@@ -19,6 +19,7 @@ from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
 from flambeau.engine.external import OutsideBlock
 from flambeau.engine.storage import new_storage
+from flambeau.io import settings
 from flambeau.io.locations import restored
 from flambeau.io.unpickler import Unpickler
 from flambeau.tensor import creation
@@ -62,13 +63,15 @@ class Archive:
         if not pickles:
             raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
         self.prefix = pickles[0].removesuffix("data.pkl")
-        order = self.read("byteorder") if f"{self.prefix}byteorder" in names else b"little"
+        order = self.read("byteorder") if f"{self.prefix}byteorder" in names else None
+        if order is None:
+            order = settings.unsaid_order().encode()
         if order not in (b"little", b"big"):
             raise ValueError("Unknown endianness type: " + order.decode(errors="replace"))
         self.is_swapped = order.decode() != sys.byteorder
         self.mapped: Any = None
         if is_mapped:
-            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            whole = _mapped(file)
             self.mapped = (ctypes.c_char * len(whole)).from_buffer(whole)
 
     def read(self, name: str) -> bytes:
@@ -109,6 +112,14 @@ class Archive:
         if start % element.itemsize or start + n_bytes > len(self.mapped):
             return TypedStorage(creation.from_bytes(self.read(f"data/{key}"), given.shape, element))
         return TypedStorage(new_tensor(new_storage(given, block), given))
+
+
+def _mapped(file: Any) -> mmap.mmap:
+    """The file in memory: a copy on writing, or the file itself where that was asked for."""
+    if settings.get_default_mmap_options() == mmap.MAP_SHARED:
+        with open(file.name, "r+b") as writable:
+            return mmap.mmap(writable.fileno(), 0, access=mmap.ACCESS_WRITE)
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
 
 def _check_size(have: int, want: int) -> None:

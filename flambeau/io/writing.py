@@ -23,6 +23,7 @@ from flambeau.base.devices import META, Device
 from flambeau.base.dtypes import dtype, uint8
 from flambeau.base.errors import helped
 from flambeau.engine import stream
+from flambeau.io import settings
 from flambeau.io.legacy import write_legacy
 from flambeau.io.safe_types import is_functional, torch_module
 from flambeau.io.storage_types import STORAGE_NAMES
@@ -223,6 +224,8 @@ def save(
     pickler = _Pickler(data, pickle_protocol, not _use_new_zipfile_serialization)
     pickler.dump(obj)
     storages = [(each.key, each.count, each.raw()) for each in pickler.storages.values()]
+    if settings.skips_data():
+        storages = [(key, count, bytes(len(raw))) for key, count, raw in storages]
 
     def write(file: Any, name: str) -> None:
         if _use_new_zipfile_serialization:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
 
 from flambeau import cuda
 from flambeau.amp.autocast_mode import autocast
@@ -18,6 +19,7 @@ from flambeau.autograd.function import Function
 from flambeau.autograd.grad_mode import enable_grad, no_grad
 from flambeau.base.missing import module_getattr
 from flambeau.gradients.autocast import get_autocast_dtype, is_autocast_enabled
+from flambeau.gradients.backward import goes_to_leaves
 from flambeau.gradients.entry import backward
 from flambeau.gradients.modes import is_grad_enabled
 from flambeau.gradients.saved import saved_tensors_hooks
@@ -26,7 +28,8 @@ from flambeau.tensor import Tensor
 
 __all__ = [
     "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential",
-    "detach_variable", "get_device_states", "noop_context_fn", "set_device_states",
+    "detach_variable", "get_device_states", "noop_context_fn",
+    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
 
@@ -100,11 +103,40 @@ class _Kept:
         self.number = number
 
 
+class _Enough(Exception):  # noqa: N818 - no error
+    """Ends a second run that has made all that is asked for."""
+
+
+_EARLY_STOP: Final[list[bool]] = []
+_DEBUG: Final[list[bool | None]] = []
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether second runs of calls made inside end once they have made all that is asked for."""
+    _EARLY_STOP.append(enable)
+    try:
+        yield
+    finally:
+        _EARLY_STOP.pop()
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Accepted: an error of a second run says what differs without it."""
+    _DEBUG.append(enabled)
+    try:
+        yield
+    finally:
+        _DEBUG.pop()
+
+
 class _Frame:
     """One checkpointed call: what the first run would have saved, by number."""
 
     def __init__(self, run: Callable[[], Any], context: Any, surroundings: _Surroundings,
-                 check: bool) -> None:  # fmt: skip
+                 check: bool, early_stop: bool) -> None:  # fmt: skip
+        self.early_stop = early_stop
         self.run = run
         self.context = context
         self.surroundings = surroundings
@@ -128,10 +160,12 @@ class _Frame:
 
         def keep(value: Any) -> Any:
             found.append(value.detach())
+            if self.early_stop and len(found) == len(self.facts):
+                raise _Enough
             return value.detach()
 
         hooks = saved_tensors_hooks(keep, lambda value: value)
-        with enable_grad(), self.surroundings.again(), self.context, hooks:
+        with suppress(_Enough), enable_grad(), self.surroundings.again(), self.context, hooks:
             self.run()
         facts = [(value.shape, value.dtype) for value in found]
         if len(facts) != len(self.facts):
@@ -170,6 +204,13 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
+        if not goes_to_leaves():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
+                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
+                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
+                "argument."
+            )
         inputs = list(ctx.inputs)
         for at, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[at] = tensor
@@ -243,7 +284,7 @@ def checkpoint(
     first, second = context_fn()
     frame = _Frame(
         lambda: function(*args, **kwargs), second, _Surroundings(preserve),
-        determinism_check == "default",
+        determinism_check == "default", _EARLY_STOP[-1] if _EARLY_STOP else early_stop,
     )  # fmt: skip
     with first, saved_tensors_hooks(frame.pack, frame.unpack):
         return function(*args, **kwargs)

@@ -76,3 +76,31 @@ def test_there_are_no_other_devices_to_put_back():
     devices, states = get_device_states(torch.ones(1), "no tensor")
     assert (devices, states) == ([], [])
     set_device_states(devices, states)
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_second_run_ends_with_the_last_value_asked_for(stops):
+    runs = []
+
+    def function(x):
+        made = x.sin().cos()
+        runs.append(1)
+        return made
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.utils.checkpoint.set_checkpoint_early_stop(stops):
+        made = torch.utils.checkpoint.checkpoint(function, x, use_reentrant=False)
+    made.sum().backward()
+    assert len(runs) == 2 - stops
+    other = torch.ones(2, requires_grad=True)
+    other.sin().cos().sum().backward()
+    assert torch.equal(x.grad, other.grad)
+
+
+def test_the_older_form_is_for_passes_to_all_leaves():
+    x = torch.ones(2, requires_grad=True)
+    made = torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True)
+    with pytest.raises(RuntimeError, match=r"is incompatible with \.grad"):
+        torch.autograd.grad(made.sum(), x)
+    torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True).sum().backward()
+    assert x.grad is not None
