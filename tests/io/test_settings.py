@@ -31,7 +31,9 @@ def test_a_shared_mapping_writes_to_the_file(tmp_path):
     torch.load(tmp_path / "x.pt", mmap=True)[0] = 5
     assert torch.load(tmp_path / "x.pt")[0].item() == 1
     with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
-        torch.load(tmp_path / "x.pt", mmap=True)[0] = 5
+        shared = torch.load(tmp_path / "x.pt", mmap=True)
+        shared[0] = 5
+        assert shared[0].item() == 5
         assert torch.load(tmp_path / "x.pt", mmap=True)[0].item() == 5
 
 
