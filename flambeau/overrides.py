@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from flambeau.base.missing import module_getattr
+from flambeau.engine.stream import LOCAL
 from flambeau.tensor import Tensor
 from flambeau.tensor.arguments import taken_over
 from flambeau.tensor.overriding import members, names, results, serving
@@ -195,11 +196,12 @@ def _get_current_function_mode_stack() -> list[Any]:
 def _enable_torch_function() -> Iterator[None]:
     here = taken_over.HERE
     before = here.arguments, here.modes
-    here.arguments = here.modes = True
+    here.arguments = here.modes = LOCAL.stream.asks = True
     try:
         yield
     finally:
         here.arguments, here.modes = before
+        LOCAL.stream.asks = here.arguments
 
 
 @contextmanager

@@ -45,13 +45,16 @@ class Stream:
     """A thread's recorder state. `current()` gives the calling thread's.
 
     grad_enabled, inference   modes of gradients.modes, here so that one access serves all
+    asks          whether arguments may take calls over (tensor.arguments.taken_over), here for
+                  native code, which reads it
     site          call site that everything recorded is given, or None: the caller's. A backward
                   pass sets it to the line whose gradient it records
     """
 
-    __slots__ = ("__weakref__", "grad_enabled", "inference", "segment", "site")
+    __slots__ = ("__weakref__", "asks", "grad_enabled", "inference", "segment", "site")
 
     def __init__(self) -> None:
+        self.asks = True
         self.grad_enabled = True
         self.inference = False
         self.site: Site | None = None

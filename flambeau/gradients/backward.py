@@ -140,7 +140,7 @@ class Pass:
         depth = len(passes)
         takers = RUNTIME.takers
         arguments_before, modes_before = takers.arguments, takers.modes
-        takers.arguments = takers.modes = False
+        takers.arguments = takers.modes = recorder.asks = False
         try:
             set_mode(self.create_graph)
             discover, walk = RUNTIME.native_walk() or (None, None)
@@ -169,6 +169,7 @@ class Pass:
             recorder.grad_enabled = mode_before
             recorder.site = site_before
             takers.arguments, takers.modes = arguments_before, modes_before
+            recorder.asks = arguments_before
             del passes[depth:]
 
     def _walk(self, walk: Callable[..., bool], order: list[Node], recorder: Stream) -> None:

@@ -125,9 +125,7 @@ class Tensor(View, metaclass=TensorMeta):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What the function gives for the arguments as plain tensors, its tensors as `cls`."""
-        from flambeau.tensor.overriding import results
-
-        return results.of_subclass(cls, func, types, args, kwargs or {})
+        return _of_subclass()(cls, func, types, args, kwargs or {})
 
     @classmethod
     def _from_tensor(cls, data: Tensor) -> Any:
@@ -269,6 +267,13 @@ class Tensor(View, metaclass=TensorMeta):
         def __ge__(self, other: Any) -> Tensor: ...
         def __eq__(self, other: object) -> Any: ...
         def __ne__(self, other: object) -> Any: ...
+
+
+@functools.cache
+def _of_subclass() -> Callable[..., Any]:
+    from flambeau.tensor.overriding import results
+
+    return results.of_subclass
 
 
 # A Tensor with nothing set: past the old constructor.

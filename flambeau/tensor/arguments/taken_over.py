@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from flambeau.base.devices import Device
 from flambeau.base.dtypes import dtype
+from flambeau.engine.stream import LOCAL
 from flambeau.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -25,6 +26,8 @@ NOBODY: Final = object()
 PLAIN: Final[set[type]] = {
     Tensor, bool, int, float, complex, str, NoneType, slice, EllipsisType, dtype, Device,
 }  # fmt: skip
+# nn.Parameter, once it is there: its tensors go the way of plain ones.
+PARAMETER: Final[list[type]] = []
 # Methods that nobody takes over.
 SILENT_METHODS: Final = frozenset(("__copy__", "__hash__", "as_subclass", "set_"))
 # One element for each mode that is entered in any thread; empty: nobody asks for modes.
@@ -46,9 +49,10 @@ class _Here(threading.local):
 HERE: Final = _Here()
 
 
-def exempt(kind: type) -> None:
-    """Let tensors of a class go the way of plain ones: it never takes calls over."""
-    PLAIN.add(kind)
+def exempt(parameter: type) -> None:
+    """Let parameters go the way of plain tensors: they never take calls over."""
+    PLAIN.add(parameter)
+    PARAMETER.append(parameter)
     for each in OBSERVERS:
         each()
 
@@ -83,10 +87,10 @@ class Undisturbed:
 
     def __enter__(self) -> None:
         self._before = HERE.arguments
-        HERE.arguments = False
+        HERE.arguments = LOCAL.stream.asks = False
 
     def __exit__(self, *_: object) -> None:
-        HERE.arguments = self._before
+        HERE.arguments = LOCAL.stream.asks = self._before
 
 
 class AllUndisturbed(Undisturbed):
@@ -113,9 +117,13 @@ def overloaded(arguments: Iterable[Any], of_tensors: bool = False) -> list[Any]:
     found: list[Any] = []
     for each in arguments:
         kind = type(each)
-        if kind in map(type, found) or not takes_over(kind, of_tensors):
+        if kind in PLAIN and not (of_tensors and kind is Tensor):
             continue
-        place = next((n for n, old in enumerate(found) if issubclass(kind, type(old))), len(found))
+        if not takes_over(kind, of_tensors) or kind in map(type, found):
+            continue
+        place = 0
+        while place < len(found) and not issubclass(kind, type(found[place])):
+            place += 1
         found.insert(place, each)
     return found
 
@@ -222,6 +230,7 @@ def answer(called: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> An
     )
 
 
+@functools.cache
 def is_python(name: str) -> bool:
     """Whether torch's function of this name is written in Python."""
     from flambeau.tensor.overriding import names

@@ -162,11 +162,10 @@ class Library:
 
     def _see_modes(self) -> None:
         """The classes whose tensors native code takes at sight: none while a mode is entered."""
-        classes = [each for each in taken_over.PLAIN if issubclass(each, Tensor)]
-        classes.sort(key=lambda each: each is not Tensor)
-        for name, kind in zip(("plain", "parameter"), (*classes, None), strict=False):
-            word = 0 if kind is None or taken_over.MODES else self.keep(kind)
-            self.table[TABLE[name] // 8] = word
+        parameter = taken_over.PARAMETER
+        self.table[TABLE["plain"] // 8] = 0 if taken_over.MODES else id(Tensor)
+        is_seen = parameter and not taken_over.MODES
+        self.table[TABLE["parameter"] // 8] = id(parameter[0]) if is_seen else 0
 
     def _learn(self, code: CodeType) -> bool:
         """Whether a code object is flambeau's own; native code knows it from now on."""
@@ -459,7 +458,7 @@ def _offsets() -> dict[str, int]:
             Segment, "records", "fresh", "armed", "limit", "closed", "inputs", "touched", "offsets",
             "views", "places", "direct", "flushed", "last_uses", "run", "stream", "weighed",
         ),
-        **offsets_of(Stream, "segment", "grad_enabled", "inference", "site"),
+        **offsets_of(Stream, "segment", "asks", "grad_enabled", "inference", "site"),
         **offsets_of(Node, "edges", "layouts", "extras", "site", "sequence"),
         **offsets_of(OperatorNode, "plan", "attributes", "saved"),
         **offsets_of(PlanProgram, "program"),

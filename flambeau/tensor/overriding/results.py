@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from flambeau.tensor import functions
 from flambeau.tensor.arguments.taken_over import Undisturbed
 from flambeau.tensor.tensor import Tensor, as_class
 
@@ -17,8 +18,9 @@ def of_subclass(kind: type, func: Any, types: Any, args: Any, kwargs: dict[str, 
     """The function's result for the arguments, its tensors as instances of `kind`.
 
     Returns  NotImplemented where an argument's type is no base of `kind`."""
-    if not all(issubclass(kind, each) for each in types):
-        return NotImplemented
+    for each in types:
+        if not issubclass(kind, each):
+            return NotImplemented
     with Undisturbed():
         found = func(*args, **kwargs)
         return found if func in unwrapped() else converted(found, kind)
@@ -50,7 +52,7 @@ def _gathered(kind: Any, parts: list[Any]) -> Any:
 
 def as_subclass(tensor: Tensor, kind: Any) -> Any:
     """The same elements with the same history, as an instance of a subclass."""
-    from flambeau.tensor import functions
-
+    if type(tensor) is Tensor:
+        return as_class(functions.alias(tensor), kind)
     with Undisturbed():
         return as_class(functions.alias(tensor), kind)

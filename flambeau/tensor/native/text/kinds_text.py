@@ -6,8 +6,8 @@ Not here  who takes calls over (arguments/taken_over.py)."""
 
 from __future__ import annotations
 
-from flambeau.tensor.native.tables import CALLABLE, TABLE
-from flambeau.tensor.native.text.writer import NONE, TYPE_OFFSET, Writer, item, loop, next_of
+from flambeau.tensor.native.tables import CALLABLE, TABLE, Offsets
+from flambeau.tensor.native.text.writer import FALSE, NONE, TYPE_OFFSET, Writer, item, loop, next_of
 
 _SIMPLE = ("PyLong_Type", "PyFloat_Type", "PyBool_Type", "PyUnicode_Type")
 
@@ -25,9 +25,9 @@ def tensor_text() -> str:
     return w.text()
 
 
-def plain_text() -> str:
-    """@is_plain(table, object): whether it is a tensor that takes no calls over, while no mode
-    does either."""
+def plain_text(o: Offsets) -> str:
+    """@is_plain(table, object): whether it is a tensor that takes no calls over, or may not now,
+    while no mode does either."""
     w = Writer("define internal i1 @is_plain(ptr %table, ptr %object)")
     kind, plain = w.load("%object", TYPE_OFFSET), w.load("%table", TABLE["plain"])
     w.branch(w.same(kind, plain), "yes", "other")
@@ -37,6 +37,8 @@ def plain_text() -> str:
     w.branch(w.is_null(plain), "no")
     found = w.call("PyType_IsSubtype", kind, plain)
     w.branch(w.new(f"icmp eq i32 {found}, 0"), "no")
+    stream = w.needs(w.local("ptr @stream(ptr %table)"), "failed")
+    w.branch(w.same(w.load(stream, o["Stream.asks"]), FALSE), "yes")
     taker = w.needs(w.call("PyObject_GetAttr", kind, w.load("%table", TABLE["taker"])), "failed")
     w.call("Py_DecRef", taker)
     w.branch(w.same(taker, w.load("%table", TABLE["disabled"])), "yes", "no")

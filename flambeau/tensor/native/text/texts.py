@@ -29,7 +29,7 @@ def text_of(kind: str, name: str, offsets: Mapping[str, int]) -> str:
     helpers = "\n".join((
         declarations(), record_text.site_text(), record_text.touch_text(offsets),
         record_text.slot_text(offsets),
-        record_text.stream_text(), kinds_text.tensor_text(), kinds_text.plain_text(),
+        record_text.stream_text(), kinds_text.tensor_text(), kinds_text.plain_text(offsets),
         record_text.value_text(), record_text.find_text(),
     ))  # fmt: skip
     gradients = (
