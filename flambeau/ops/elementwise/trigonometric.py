@@ -338,7 +338,11 @@ class Trigamma(Elementwise):
     domain = {"input": (0.5, 4.0)}
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
-        return grad * (-2 * t.special_zeta(3.0, input))
+        negative = input < 0.5
+        slope = -2 * t.special_zeta(3.0, t.where(negative, 1 - input, input))
+        angle = t.where(negative, (input - input.round()) * PI, 1.0)
+        reflected = slope - 2 * PI**3 * angle.cos() / angle.sin() ** 3
+        return grad * t.where(negative, reflected, slope)
 
     def formula(self, k: Any, input: Tensor) -> Any:
         negative = k.lt(input, 0.5)
