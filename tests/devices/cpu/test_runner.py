@@ -9,8 +9,8 @@ import struct
 import threading
 import time
 from array import array
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -167,10 +167,26 @@ class Interrupted(Exception):
     pass
 
 
-def _interrupting(seconds: float, action: object) -> object:
-    old = signal.signal(signal.SIGALRM, action)  # type: ignore[arg-type]
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    return old
+@contextmanager
+def interrupted(data: Words, action: Callable[..., object]) -> Iterator[None]:
+    """The handler `action` is called once, when part of `data` has been written."""
+
+    def strike() -> None:
+        while not any(data.words) and not is_over.is_set():
+            time.sleep(0.001)
+        if not is_over.is_set():
+            os.kill(os.getpid(), signal.SIGALRM)
+
+    is_over = threading.Event()
+    striker = threading.Thread(target=strike)
+    old = signal.signal(signal.SIGALRM, action)
+    striker.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        striker.join()
+        signal.signal(signal.SIGALRM, old)
 
 
 @pytest.mark.parametrize("chunk_units", [1, 7])
@@ -185,12 +201,8 @@ def test_an_interrupted_run_is_taken_up_where_it_was(n_threads: int, chunk_units
     def stop(*_: object) -> None:
         raise Interrupted
 
-    old = _interrupting(0.02, stop)
-    try:
-        with pytest.raises(Interrupted):
-            runner.run(words, NOTHING, NOTHING, state=state)
-    finally:
-        signal.signal(signal.SIGALRM, old)  # type: ignore[arg-type]
+    with interrupted(data, stop), pytest.raises(Interrupted):
+        runner.run(words, NOTHING, NOTHING, state=state)
     assert 0 < sum(data.words) < 600
     other = Words(300)
     run_single(multiply_add(), array("q", (other.address, 1, 1)), 300, 1)
@@ -209,13 +221,12 @@ def test_a_handler_may_finish_the_run_it_interrupted() -> None:
     words = program([step], scratch_bytes=64)
     state = runner.RunState()
     inner: list[runner.RunResult] = []
-    old = _interrupting(
-        0.02, lambda *_: inner.append(runner.run(words, NOTHING, NOTHING, state=state))
-    )
-    try:
+
+    def finish(*_: object) -> None:
+        inner.append(runner.run(words, NOTHING, NOTHING, state=state))
+
+    with interrupted(data, finish):
         runner.run(words, NOTHING, NOTHING, state=state)
-    finally:
-        signal.signal(signal.SIGALRM, old)  # type: ignore[arg-type]
     assert len(inner) == 1
     assert list(data.words) == [1] * 300
 
