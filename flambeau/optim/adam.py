@@ -18,6 +18,16 @@ from flambeau.tensor import Tensor
 _item = dict.__getitem__
 
 
+def _check_beta(beta: Tensor, index: int, is_listed: bool) -> None:
+    """torch's errors of a beta that is a tensor."""
+    if is_listed:
+        raise ValueError(
+            f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True"
+        )
+    if beta.numel() != 1:
+        raise ValueError(f"Tensor betas[{index}] must be 1-element")
+
+
 class Adam(Optimizer):
     """Steps scaled by running averages of gradients and of their squares.
 
@@ -48,9 +58,11 @@ class Adam(Optimizer):
         groups.check_not_negative(epsilon=eps)
         groups.check_betas(betas)
         groups.check_not_negative(weight_decay=weight_decay)
-        betas = tuple(map(groups.number, betas))
-        if not (isinstance(betas[0], float) and isinstance(betas[1], float)):
+        if not any(all(isinstance(each, kind) for each in betas) for kind in (float, Tensor)):
             raise ValueError("betas must be either both floats or both Tensors")
+        for index, beta in enumerate(betas):
+            if isinstance(beta, Tensor):
+                _check_beta(beta, index, bool(foreach) and not capturable)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
@@ -100,7 +112,7 @@ class Adam(Optimizer):
             state["max_exp_avg_sq"] = groups.zeros_of(parameter)
 
     def _update(self, group: dict[str, Any], count: float, lists: tuple[list[Any], ...]) -> None:
-        beta1, beta2 = group["betas"]
+        beta1, beta2 = map(groups.number, group["betas"])
         lr, decay = groups.number(group["lr"]), group["weight_decay"]
         is_decoupled = group["decoupled_weight_decay"]
         update("adam_update")(

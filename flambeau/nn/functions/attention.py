@@ -48,7 +48,8 @@ def scaled_dot_product_attention(
     mask = None
     if dropout_p > 0.0:
         batch = tuple(query.shape[:-2])
-        mask = keep_mask((*batch, query.shape[-2], key.shape[-2]), 1.0 - dropout_p)
+        shape = (*batch, query.shape[-2], key.shape[-2])
+        mask = keep_mask(shape, 1.0 - dropout_p, query.device)
     result = t.attention(
         query, key, value, attn_mask, mask, float(scale), 1.0 - dropout_p, is_causal
     )

@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from flambeau.base import dtypes, promotion
+from flambeau.base.devices import CPU, META, device
 from flambeau.base.layout import contiguous
 from flambeau.base.layout import layout as layout_of
 from flambeau.ops.define import not_implemented
@@ -19,11 +20,11 @@ from flambeau.tensor import creation
 from flambeau.tensor import functions as t
 
 
-def keep_mask(shape: tuple[int, ...], keep: float) -> Any:
-    """A bool tensor, each element True with probability `keep`."""
-    made = creation.empty_layout(contiguous(shape, dtypes.bool_))
+def keep_mask(shape: tuple[int, ...], keep: float, device: device = CPU) -> Any:
+    """A bool tensor, each element True with probability `keep`; without memory none is drawn."""
+    made = creation.empty_layout(contiguous(shape, dtypes.bool_, device))
     count = made._layout.n_elements
-    if count:
+    if count and device is not META:
         fills.fill_bernoulli(default_generator, made._storage.block.address, count, keep)
     return made
 
@@ -32,11 +33,13 @@ def keep_mask_like(input: Any, keep: float) -> Any:
     """A bool tensor in the shape and memory order of another; drawn in memory order."""
     layout = input._layout
     if layout.is_contiguous or not layout.is_dense:
-        return keep_mask(layout.shape, keep)
+        return keep_mask(layout.shape, keep, layout.device)
     made = creation.empty_layout(
         layout_of(layout.shape, layout.strides, dtypes.bool_, layout.device)
     )
-    fills.fill_bernoulli(default_generator, made._storage.block.address, layout.n_elements, keep)
+    if layout.device is not META:
+        address = made._storage.block.address
+        fills.fill_bernoulli(default_generator, address, layout.n_elements, keep)
     return made
 
 
@@ -64,7 +67,7 @@ def _dropped(input: Any, mask_shape: tuple[int, ...], p: float, inplace: bool) -
     if mask_shape == tuple(input._layout.shape):
         mask = keep_mask_like(input, 1.0 - p)
     else:
-        mask = keep_mask(mask_shape, 1.0 - p).expand(input.shape)
+        mask = keep_mask(mask_shape, 1.0 - p, input.device).expand(input.shape)
     result = t.dropout_mask(input, mask, 1.0 - p)
     return input.copy_(result) if inplace else result
 
@@ -155,7 +158,7 @@ def _alpha_dropped(
         return input.mul_(0.0) if inplace else t.mul(input, 0.0)
     _check_drawn(input)
     alpha = 1.7580993408473766
-    mask = keep_mask(shape, 1.0 - p)
+    mask = keep_mask(shape, 1.0 - p, input.device)
     a = 1.0 / ((alpha * alpha * p + 1.0) * (1.0 - p)) ** 0.5
     noise = mask.to(input.dtype)
     # as torch: b = (noise - 1) * alpha * a + alpha * a * p; noise * a

@@ -260,6 +260,8 @@ class _BaseDataLoaderIter:
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
         self._yielded = 0
+        # What was asked for before: list() asks for the length while it iterates.
+        self._length_seen = loader._length_seen
         if loader.pin_memory:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device "
@@ -279,14 +281,11 @@ class _BaseDataLoaderIter:
         data = self.next_data()
         self._yielded += 1
         loader = self._loader
-        if (
-            loader._is_iterable
-            and loader._length_seen is not None
-            and self._yielded > loader._length_seen
-        ):
+        length = self._length_seen
+        if loader._is_iterable and length is not None and self._yielded > length:
             warnings.warn(
                 f"Length of IterableDataset {loader.dataset} was reported to be "
-                f"{loader._length_seen}(when accessing len(dataloader)), but {self._yielded} "
+                f"{length}(when accessing len(dataloader)), but {self._yielded} "
                 "samples have been fetched. ",
                 stacklevel=2,
             )

@@ -348,3 +348,22 @@ def test_splits_and_samplers_draw_as_torch_does():
     assert list(RandomSampler(range(9), replacement=True, num_samples=40)) == RECORDED["replaced"]
     with pytest.raises(ValueError, match="Sum of input lengths does not equal the length of the"):
         random_split(range(3), [1, 1])
+
+
+class Longer(torch.utils.data.IterableDataset):
+    """Says 3, gives 5."""
+
+    def __len__(self):
+        return 3
+
+    def __iter__(self):
+        return iter(range(5))
+
+
+def test_only_a_length_asked_for_before_is_held_against_the_data(recwarn):
+    loader = torch.utils.data.DataLoader(Longer(), 1)
+    assert len(list(loader)) == 5  # list() asks while it iterates
+    assert not recwarn
+    len(loader)
+    with pytest.warns(UserWarning, match="was reported to be 3"):
+        list(loader)
