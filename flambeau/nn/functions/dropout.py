@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from flambeau.base import dtypes, promotion
-from flambeau.base.devices import CPU, META, device
+from flambeau.base.devices import CPU, META
 from flambeau.base.layout import contiguous
 from flambeau.base.layout import layout as layout_of
 from flambeau.ops.define import not_implemented
@@ -20,7 +20,7 @@ from flambeau.tensor import creation
 from flambeau.tensor import functions as t
 
 
-def keep_mask(shape: tuple[int, ...], keep: float, device: device = CPU) -> Any:
+def keep_mask(shape: tuple[int, ...], keep: float, device: Any = CPU) -> Any:
     """A bool tensor, each element True with probability `keep`; without memory none is drawn."""
     made = creation.empty_layout(contiguous(shape, dtypes.bool_, device))
     count = made._layout.n_elements
