@@ -106,7 +106,10 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
     ),
     "flambeau.tensor.public.twins": (
-        "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "narrow_copy", "permute_copy", "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_copy", "view_as_complex_copy", "view_as_real_copy",
+        "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy",
+        "narrow_copy", "permute_copy", "select_copy", "slice_copy", "split_copy",
+        "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy",
+        "unfold_copy", "unsqueeze_copy", "view_copy", "view_as_complex_copy", "view_as_real_copy",
     ),
     "flambeau.tensor.public.distinct": ("repeat_interleave", "unique", "unique_consecutive"),
     "flambeau.tensor.public.mantissas": ("frexp",),

@@ -381,9 +381,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     whole = functions.expand(input, tuple(shape))
     shape[at] = along_indices
     # Counted from the end, and again from there, where they are negative.
-    counted = functions.where(
-        indices < 0, functions.remainder(indices, max(along_input, 1)), indices
-    )
+    from_end = functions.remainder(indices, max(along_input, 1))
+    counted = functions.where(indices < 0, from_end, indices)
     other: Tensor = functions.gather(whole, at, functions.expand(counted, tuple(shape)))
     return other
 
