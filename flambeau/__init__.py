@@ -105,7 +105,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.public.statistics.windows": (
         "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
     ),
-    "flambeau.tensor.public.twins": (
+    "flambeau.tensor.public.writing.twins": (
         "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy",
         "narrow_copy", "permute_copy", "select_copy", "slice_copy", "split_copy",
         "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy",

@@ -59,7 +59,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         )
     },
     "linalg.reflectors": {name: name for name in ("geqrf", "orgqr", "ormqr")},
-    "tensor.public.twins": {"narrow_copy": "narrow_copy"},
+    "tensor.public.writing.twins": {"narrow_copy": "narrow_copy"},
     "tensor.public.mantissas": {"frexp": "frexp"},
     "fft.short_time": {"stft": "stft", "istft": "istft"},
     "sparse": {
