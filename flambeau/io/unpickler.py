@@ -218,10 +218,20 @@ class Unpickler(pickle.Unpickler):
         return made.requires_grad_(requires_grad)  # type: ignore[no-any-return]
 
     def _sparse_tensor(self, layout: Any, data: Any) -> Any:
-        """A matrix of coordinates and values; coordinates outside of it are refused."""
+        """A tensor of coordinates or rows, and values; coordinates outside of it are refused."""
         from flambeau.sparse.coo import SparseTensor
+        from flambeau.sparse.csr import SparseRows
         from flambeau.sparse.making import sparse_coo_tensor
 
+        if layout is formats.sparse_csr:
+            rows = SparseRows(*data)
+
+            def look() -> None:
+                coordinates = rows.to_sparse_coo()
+                sparse_coo_tensor(coordinates._indices(), coordinates._values(), rows.shape)
+
+            self._later.append(look)
+            return rows
         if layout is not formats.sparse_coo:
             raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
         indices, values, shape = data[:3]

@@ -29,12 +29,13 @@ from flambeau.io.safe_types import is_functional, torch_module
 from flambeau.io.storage_types import STORAGE_NAMES
 from flambeau.nn.parameter import Parameter
 from flambeau.sparse.coo import SparseTensor
+from flambeau.sparse.csr import SparseRows
 from flambeau.tensor import Size, Tensor
 from flambeau.tensor.public import formats
 from flambeau.tensor.public.typed.storages import TypedStorage, UntypedStorage
 
 ALIGNMENT: Final = 64
-_OWN: Final = (Tensor, Size, Device, formats.layout, SparseTensor)
+_OWN: Final = (Tensor, Size, Device, formats.layout, SparseTensor, SparseRows)
 
 
 class _Name:
@@ -130,6 +131,9 @@ class _Pickler(_PythonPickler):
         if isinstance(obj, SparseTensor):
             parts = (obj._indices(), obj._values(), obj.shape, obj.is_coalesced())
             return (_name("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts))
+        if isinstance(obj, SparseRows):
+            rows = (obj.crow_indices(), obj.col_indices(), obj.values(), obj.shape)
+            return (_name("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, rows))
         return NotImplemented
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:

@@ -105,3 +105,17 @@ def test_names_of_pickle_modules(tmp_path: Path) -> None:
         torch.load(tmp_path / "x.pt", encoding="latin1")
     with pytest.raises(RuntimeError, match="Can not safely load weights when explicit"):
         torch.load(tmp_path / "x.pt", pickle_module=pickle, weights_only=True)
+
+
+def test_a_matrix_by_rows_and_one_whose_columns_lie_outside():
+    rows = torch.sparse_csr_tensor([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2))
+    file = io.BytesIO()
+    torch.save(rows, file)
+    found = torch.load(io.BytesIO(file.getvalue()))
+    assert found.is_sparse_csr
+    assert found.to_dense().tolist() == [[0.0, 2.0], [3.0, 0.0]]
+    rows._columns = torch.tensor([1, 7])
+    file = io.BytesIO()
+    torch.save(rows, file)
+    with pytest.raises(RuntimeError, match="size is inconsistent with indices"):
+        torch.load(io.BytesIO(file.getvalue()))
