@@ -14,17 +14,14 @@ from collections.abc import Callable, Sized
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
-from flambeau.base.config import Config
 from flambeau.base.dtypes import dtype
-from flambeau.base.layout import Layout
-from flambeau.devices.cpu import memory
 from flambeau.engine import callsite, external, run, stream
 from flambeau.engine.segment import Segment
 from flambeau.engine.storage import Storage
-from flambeau.engine.stream import LOCAL, Stream
-from flambeau.engine.view import UNPLACED, Place, View
+from flambeau.engine.stream import LOCAL
+from flambeau.engine.view import UNPLACED, Place
 from flambeau.gradients import autocast, graph
-from flambeau.gradients.graph import Node, OperatorNode
+from flambeau.gradients.graph import OperatorNode
 from flambeau.gradients.recording.inplace import NO_GRAD
 from flambeau.gradients.recording.plan import (
     ATTRIBUTE,
@@ -33,7 +30,6 @@ from flambeau.gradients.recording.plan import (
     NEEDS,
     SAVED,
     Plan,
-    PlanProgram,
 )
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.gradients.saved import OWN, SPECIAL
@@ -58,6 +54,7 @@ from flambeau.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from flambeau.devices.cpu import jit
+    from flambeau.devices.cpu.jit.ahead import Ahead
 
 SWITCH: Final = "FLAMBEAU_NATIVE_RECORDER"
 _LATE: Final = "recorded while another thread flushed"
@@ -91,6 +88,7 @@ _FAILURES: Final = (
 _FOUND: Final[list[Library | None]] = []  # what there is, once that was looked for
 _RENEWALS: Final[list[Callable[[], None]]] = []
 _recorded: Final = [0]  # operators since the native recorder is awaited
+_AHEAD: Final[list[Ahead]] = []  # what compiles it meanwhile
 
 
 class Library:
@@ -100,9 +98,7 @@ class Library:
         from flambeau.devices.cpu import jit
         from flambeau.tensor.native import layout
 
-        layout.check_build()
-
-        texts = _texts(_offsets())
+        texts = _texts(layout.slots())
         compiled = jit.compile_functions(dict(texts.values()))
         addresses = {kind: compiled[name] for kind, (name, _) in texts.items()}
         self._kept: list[Any] = []
@@ -392,9 +388,9 @@ def library() -> Library | None:
 def ready() -> Library | None:
     """The native recorder where having it costs next to nothing.
 
-    Where nothing of it is on disk yet, compiling it takes longer than a short program runs: it is
-    made once the program has recorded COMPILE_AFTER operators. Until then there is none, and those
-    who were told so are told of it by `when_made`."""
+    Where nothing of it is on disk yet, compiling it takes longer than a short program runs: that
+    begins, beside the program, once it has recorded COMPILE_AFTER operators. Until it is over there
+    is none, and those who were told so are told of it by `when_made`."""
     if _FOUND:
         return _FOUND[0]
     if _count not in run.OBSERVERS:
@@ -416,8 +412,23 @@ def when_made(renew: Callable[[], None]) -> None:
 
 def _count(reason: str, plan: Any, records: Sized, seconds: Any) -> None:
     _recorded[0] += len(records)
-    if _recorded[0] >= COMPILE_AFTER:
+    if _recorded[0] < COMPILE_AFTER:
+        return
+    if not _AHEAD:
+        _AHEAD.append(_begun())
+    if _AHEAD[0].is_over():
         library()
+
+
+def _begun() -> Ahead:
+    from flambeau.devices.cpu.jit.ahead import Ahead
+    from flambeau.tensor.native import layout
+
+    try:
+        texts = _texts(layout.slots())
+    except _FAILURES:
+        return Ahead({})
+    return Ahead(dict(texts.values()))
 
 
 def _made() -> Library | None:
@@ -432,42 +443,13 @@ def _is_kept() -> bool:
     from flambeau.tensor.native import layout
 
     try:
-        layout.check_build()
-        return jit.load_functions(dict(_texts(_offsets()).values())) is not None
+        return jit.load_functions(dict(_texts(layout.slots()).values())) is not None
     except _FAILURES:
         return False
 
 
 def _run_late(segment: Segment) -> None:
     run.flush(segment, _LATE)
-
-
-def _offsets() -> dict[str, int]:
-    from flambeau.tensor.native.layout import offsets_of
-
-    return {
-        **offsets_of(View, "_storage", "_layout", "_offset", "_place"),
-        **offsets_of(Tensor, "_autograd", "_base"),
-        **offsets_of(Layout, "memo"),
-        **offsets_of(
-            Storage, "layout", "segment", "slot", "version", "external", "write_site", "block",
-            "bounds",
-        ),
-        **offsets_of(Place, "segment", "slot"),
-        **offsets_of(
-            Segment, "records", "fresh", "armed", "limit", "closed", "inputs", "touched", "offsets",
-            "views", "places", "direct", "flushed", "last_uses", "run", "stream", "weighed",
-        ),
-        **offsets_of(Stream, "segment", "asks", "grad_enabled", "inference", "site"),
-        **offsets_of(Node, "edges", "layouts", "extras", "site", "sequence"),
-        **offsets_of(OperatorNode, "plan", "attributes", "saved"),
-        **offsets_of(PlanProgram, "program"),
-        **offsets_of(graph.Output, "node"),
-        **offsets_of(Config, "fuse", "threads"),
-        **offsets_of(memory.Block, "address"),
-        **offsets_of(external.OutsideBlock, "address"),
-        **offsets_of(external.External, "owner", "references"),
-    }  # fmt: skip
 
 
 def _texts(offsets: dict[str, int]) -> dict[str, tuple[str, jit.LateText]]:
