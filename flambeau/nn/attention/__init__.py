@@ -66,4 +66,12 @@ def sdpa_kernel(
             enable(before[kernel])
 
 
-__getattr__ = module_getattr(__name__, names=__all__)
+def __getattr__(name: str) -> object:
+    if name != "flex_attention":
+        return _missing(name)
+    from importlib import import_module
+
+    return import_module(f"{__name__}.flex_attention")
+
+
+_missing = module_getattr(__name__, names=__all__)
