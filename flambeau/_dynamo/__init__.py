@@ -11,7 +11,11 @@ from typing import Any
 
 from flambeau.base.missing import module_getattr
 
-__all__ = ["allow_in_graph", "config", "disable", "graph_break", "is_compiling", "reset"]
+__all__ = [
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable",
+    "forbid_in_graph", "graph_break", "is_compiling", "mark_dynamic", "mark_static",
+    "maybe_mark_dynamic", "nonstrict_trace", "reset",
+]  # fmt: skip
 
 config = ModuleType("torch._dynamo.config")
 vars(config).update(
@@ -39,12 +43,26 @@ def allow_in_graph(fn: Any) -> Any:
     return fn
 
 
+assume_constant_result = forbid_in_graph = nonstrict_trace = allow_in_graph
+
+
+def mark_dynamic(t: Any, index: Any, *, min: int | None = None, max: int | None = None) -> None:
+    """Let a size change from call to call: sizes may always."""
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Compile anew for each size: plans of other sizes are shared anyway."""
+
+
+maybe_mark_dynamic = mark_dynamic
+
+
 def disable(fn: Any = None, recursive: bool = True, **named: Any) -> Any:
     """The function itself, or a decorator that gives it back."""
     return allow_in_graph if fn is None else fn
 
 
-_MODULES = ("eval_frame", "utils")
+_MODULES = ("_trace_wrapped_higher_order_op", "eval_frame", "utils")
 
 
 def __getattr__(name: str) -> Any:

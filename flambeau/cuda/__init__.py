@@ -153,6 +153,38 @@ class Event:
         raise RuntimeError("Tried to instantiate dummy base class Event")
 
 
+class StreamContext:
+    """A block whose work goes to a stream: with none, the block as it is."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class CUDAGraph:
+    """A recorded run of CUDA kernels; torch's error where there is no CUDA."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        raise RuntimeError("Tried to instantiate dummy base class CUDAGraph")
+
+
+def graph_pool_handle() -> Any:
+    """Memory that recorded runs share; torch's error where there is no CUDA."""
+    raise RuntimeError("Tried to instantiate dummy base class _graph_pool_handle")
+
+
+class graph:  # noqa: N801 - torch's name
+    """A block whose kernels are recorded; torch's error where there is no CUDA."""
+
+    def __init__(self, cuda_graph: Any, *arguments: Any, **named: Any) -> None:
+        raise RuntimeError("torch.cuda.Stream requires CUDA support")
+
+
 @contextmanager
 def device(device: Any) -> Iterator[None]:
     """Makes a CUDA device current; without one, only negative or None devices pass."""

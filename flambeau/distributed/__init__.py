@@ -27,8 +27,8 @@ _FILES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
 _MODULES = (
-    "_composable", "_functional_collectives", "algorithms", "constants", "device_mesh",
-    "distributed_c10d", "fsdp", "nn", "optim", "rpc", "tensor",
+    "_composable", "_functional_collectives", "algorithms", "checkpoint", "constants",
+    "device_mesh",    "distributed_c10d", "fsdp", "nn", "optim", "rpc", "tensor",
 )  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(__name__, _WHERE, _MODULES)

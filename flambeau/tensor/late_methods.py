@@ -29,10 +29,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
     },
     "random.sampled_tensors": {"multinomial": "multinomial"},
     "tensor.public.fills": {
-        name: name
-        for name in (
-            "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros",
-        )
+        name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
     },
     "tensor.public.printing": {"__repr__": "repr_of", "__format__": "format_of"},
     "tensor.indexing": {"__getitem__": "getitem", "__setitem__": "setitem"},
@@ -59,7 +56,6 @@ LATE: Final[dict[str, dict[str, str]]] = {
         )
     },
     "linalg.reflectors": {name: name for name in ("geqrf", "orgqr", "ormqr")},
-    "tensor.public.writing.twins": {"narrow_copy": "narrow_copy"},
     "tensor.public.mantissas": {"frexp": "frexp"},
     "fft.short_time": {"stft": "stft", "istft": "istft"},
     "sparse": {
@@ -96,7 +92,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         )
     },
     "tensor.public.statistics.spread": {
-        name: name for name in ("corrcoef", "cov", "nanmean", "renorm", "renorm_")
+        name: name for name in ("corrcoef", "cov", "nanmean", "renorm")
     },
     "tensor.public.counting": {
         name: name for name in ("bincount", "dist", "histc", "histogram")

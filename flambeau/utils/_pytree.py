@@ -23,15 +23,39 @@ from flambeau.base.trees import (
 )
 
 __all__ = [
-    "Context", "GetAttrKey", "LeafSpec", "MappingKey", "PyTree", "SequenceKey", "TreeSpec",
-    "key_get", "keystr", "register_dataclass", "register_pytree_node", "tree_all",
-    "tree_all_only", "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path",
-    "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
-    "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",
+    "SUPPORTED_NODES",
+    "Context",
+    "GetAttrKey",
+    "LeafSpec",
+    "MappingKey",
+    "PyTree",
+    "SequenceKey",
+    "TreeSpec",
+    "key_get",
+    "keystr",
+    "register_dataclass",
+    "register_pytree_node",
+    "tree_all",
+    "tree_all_only",
+    "tree_any",
+    "tree_any_only",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_iter",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
+    "tree_structure",
+    "tree_unflatten",
 ]  # fmt: skip
 
 PyTree: TypeAlias = Any
 Context: TypeAlias = Any
+SUPPORTED_NODES = REGISTERED
 
 
 def LeafSpec() -> TreeSpec:
@@ -177,6 +201,16 @@ class GetAttrKey:
     def get(self, obj: Any) -> Any:
         """What lies there."""
         return getattr(obj, self.name)
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """A dict's members, each with its key, and the keys: for classes that are like dicts."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The class that a value is taken apart as."""
+    return type(tree)
 
 
 def _keys(spec: TreeSpec) -> list[Any]:

@@ -70,3 +70,12 @@ def test_trees_that_are_not_nested_alike(other, says):
     with pytest.raises(ValueError, match=says):
         pytree.tree_map(lambda a, b: a, [1, 2], other)
     assert pytree.tree_map(lambda a, b: b, [1, 2], [{"a": 1}, 3]) == [{"a": 1}, 3]
+
+
+def test_names_that_libraries_take_from_inside():
+    from flambeau.utils import _pytree
+
+    members, keys = _pytree._dict_flatten_with_keys({"a": 1})
+    assert (members, keys) == ([(_pytree.MappingKey("a"), 1)], ["a"])
+    assert _pytree._get_node_type([1]) is list
+    assert int not in _pytree.SUPPORTED_NODES

@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from flambeau.base.missing import lazy_names
 
-_MODULES = ("_checkpoint",)
+_MODULES = ("_checkpoint", "join")
 
 __getattr__, __dir__ = lazy_names(__name__, {}, _MODULES)

@@ -28,6 +28,8 @@ def test_types_of_cuda_recognise_and_make_nothing():
 def test_streams_and_events_of_cuda_cannot_be_made():
     for kind, text in (
         (torch.cuda.Event, "Tried to instantiate dummy base class Event"),
+        (torch.cuda.CUDAGraph, "Tried to instantiate dummy base class CUDAGraph"),
+        (torch.cuda.graph_pool_handle, "Tried to instantiate dummy base class _graph_pool_handle"),
         (torch.cuda.Stream, r"torch\.cuda\.Stream requires CUDA support"),
     ):
         with pytest.raises(RuntimeError, match=text):
