@@ -90,7 +90,7 @@ def create_mask(
     """
     sizes = (B or 1, H or 1, Q_LEN, KV_LEN)
     made = mod_fn(*_places(sizes, device))
-    return made.expand(sizes).contiguous()  # type: ignore[no-any-return]
+    return made.expand(sizes).contiguous()
 
 
 class BlockMask:
@@ -180,8 +180,8 @@ def create_block_mask(
     seen = blocks.sum((3, 5))
     whole = seen == sizes[0] * sizes[1] if separate_full_blocks else seen < 0
     partly = _listed((seen > 0) & ~whole)
-    wholly = _listed(whole) if separate_full_blocks else (None, None)
-    return BlockMask((Q_LEN, KV_LEN), *partly, *wholly, sizes, mask_mod)
+    counts_of, listed = _listed(whole) if separate_full_blocks else (None, None)
+    return BlockMask((Q_LEN, KV_LEN), *partly, counts_of, listed, sizes, mask_mod)
 
 
 def _listed(blocks: Tensor) -> tuple[Tensor, Tensor]:
