@@ -96,6 +96,12 @@ FILES: Final = _table({
     ),
     "rows.softmax": "softmax log_softmax softmax_backward log_softmax_backward",
     "special.bessel": "i0 special_i0e special_i1 special_i1e",
+    "special.cylinder": (
+        "special_bessel_j0 special_bessel_y0 special_modified_bessel_i0 "
+        "special_modified_bessel_k0 special_scaled_modified_bessel_k0 special_bessel_j1 "
+        "special_bessel_y1 special_modified_bessel_i1 special_modified_bessel_k1 "
+        "special_scaled_modified_bessel_k1 special_airy_ai special_spherical_bessel_j0"
+    ),
     "special.incomplete_gamma": "igamma igammac",
     "special.normal": (
         "special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
@@ -187,6 +193,18 @@ ALIASES: Final = _table({
     "special_i0e": "special.i0e",
     "special_i1": "special.i1",
     "special_i1e": "special.i1e",
+    "special_bessel_j0": "special.bessel_j0",
+    "special_bessel_y0": "special.bessel_y0",
+    "special_modified_bessel_i0": "special.modified_bessel_i0",
+    "special_modified_bessel_k0": "special.modified_bessel_k0",
+    "special_scaled_modified_bessel_k0": "special.scaled_modified_bessel_k0",
+    "special_bessel_j1": "special.bessel_j1",
+    "special_bessel_y1": "special.bessel_y1",
+    "special_modified_bessel_i1": "special.modified_bessel_i1",
+    "special_modified_bessel_k1": "special.modified_bessel_k1",
+    "special_scaled_modified_bessel_k1": "special.scaled_modified_bessel_k1",
+    "special_airy_ai": "special.airy_ai",
+    "special_spherical_bessel_j0": "special.spherical_bessel_j0",
     "igamma": "special.gammainc",
     "igammac": "special.gammaincc",
     "special_erfcx": "special.erfcx",
@@ -216,10 +234,15 @@ INTERNAL: Final = frozenset((
     "group_norm_backward mse_loss l1_loss smooth_l1_loss huber_loss kl_div "
     "binary_cross_entropy dropout_mask layer_norm_rows layer_norm_alone "
     "layer_norm_backward rms_norm_backward softmax_backward log_softmax_backward "
-    "special_i0e special_i1 special_i1e special_erfcx special_entr special_ndtr "
-    "special_log_ndtr special_ndtri special_xlog1py special_zeta sgd_update adam_update "
-    "rmsprop_update adagrad_update slice_backward select_backward diagonal_backward "
-    "as_strided_backward unfold_backward conj real view expand alias slice unfold"
+    "special_i0e special_i1 special_i1e special_bessel_j0 special_bessel_y0 "
+    "special_modified_bessel_i0 special_modified_bessel_k0 "
+    "special_scaled_modified_bessel_k0 special_bessel_j1 special_bessel_y1 "
+    "special_modified_bessel_i1 special_modified_bessel_k1 "
+    "special_scaled_modified_bessel_k1 special_airy_ai special_spherical_bessel_j0 "
+    "special_erfcx special_entr special_ndtr special_log_ndtr special_ndtri "
+    "special_xlog1py special_zeta sgd_update adam_update rmsprop_update adagrad_update "
+    "slice_backward select_backward diagonal_backward as_strided_backward unfold_backward "
+    "conj real view expand alias slice unfold"
 ).split())  # fmt: skip
 # Operators with a form that writes their first operand: name_.
 INPLACE: Final = frozenset((

@@ -36,7 +36,8 @@ def _asymptotic(k: Any, x: Any, order: int) -> Any:
     return total
 
 
-def _bessel(k: Any, input: Any, order: int, scaled: bool) -> Any:
+def bessel_i(k: Any, input: Any, order: int, scaled: bool) -> Any:
+    """The function of an order, scaled by exp(-|input|) or not."""
     size = k.abs(input)
     small = k.min(size, _SPLIT)
     near = _series(k, small, order)
@@ -67,7 +68,7 @@ class BesselI0(_Bessel):
     complex_kernel = "i0_vml_cpu"
 
     def formula(self, k: Any, input: Tensor) -> Any:
-        return _bessel(k, input, 0, scaled=False)
+        return bessel_i(k, input, 0, scaled=False)
 
     def vjp(self, t: Any, grad: Any, input: Any) -> Any:
         return grad * t.special_i1(input)
@@ -78,7 +79,7 @@ class BesselI0Scaled(_Bessel):
     """exp(-|input|) times the modified Bessel function of order 0."""
 
     def formula(self, k: Any, input: Tensor) -> Any:
-        return _bessel(k, input, 0, scaled=True)
+        return bessel_i(k, input, 0, scaled=True)
 
     def vjp(self, t: Any, grad: Any, input: Any, out: Any) -> Any:
         return grad * (t.special_i1e(input) - input.sign() * out)
@@ -89,7 +90,7 @@ class BesselI1(_Bessel):
     """Modified Bessel function of order 1."""
 
     def formula(self, k: Any, input: Tensor) -> Any:
-        return _bessel(k, input, 1, scaled=False)
+        return bessel_i(k, input, 1, scaled=False)
 
     def vjp(self, t: Any, grad: Any, input: Any, out: Any) -> Any:
         share = out / t.masked_fill(input, input == 0, 1)
@@ -101,7 +102,7 @@ class BesselI1Scaled(_Bessel):
     """exp(-|input|) times the modified Bessel function of order 1."""
 
     def formula(self, k: Any, input: Tensor) -> Any:
-        return _bessel(k, input, 1, scaled=True)
+        return bessel_i(k, input, 1, scaled=True)
 
     def vjp(self, t: Any, grad: Any, input: Any, out: Any) -> Any:
         share = out / t.masked_fill(input, input == 0, 1)
