@@ -79,7 +79,7 @@ class CustomOpDef:
         return self._run(arguments, named)
 
     def _run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        kernel = next((self._kernels[key] for key in _PLAIN if key in self._kernels), None)
+        kernel = self._kernel()
         if kernel is None:
             raise NotImplementedError(
                 helped(
@@ -105,11 +105,12 @@ class CustomOpDef:
 
     def _with_history(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         definition = self
+        arguments, named = self._by_place(arguments, named)
 
         def forward(ctx: Any, *given: Any) -> Any:
             made = definition._run(given, named)
             if definition._setup_context is not None:
-                by_name = {"keyword_only_inputs": named} if named else {}
+                by_name = {"keyword_only_inputs": named} if definition._has_names_only() else {}
                 definition._setup_context(ctx=ctx, inputs=given, output=made, **by_name)
             return made
 
@@ -126,6 +127,25 @@ class CustomOpDef:
             {"forward": staticmethod(forward), "backward": staticmethod(backward)},
         )  # fmt: skip
         return kind.apply(*arguments)  # type: ignore[attr-defined]
+
+    def _kernel(self) -> Callable[..., Any] | None:
+        return next((self._kernels[key] for key in _PLAIN if key in self._kernels), None)
+
+    def _has_names_only(self) -> bool:
+        kernel = self._kernel()
+        parameters = {} if kernel is None else inspect.signature(kernel).parameters
+        return any(each.kind is each.KEYWORD_ONLY for each in parameters.values())
+
+    def _by_place(
+        self, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All arguments, defaults too, by place where they have one: a gradient has one each."""
+        kernel = self._kernel()
+        if kernel is None:
+            return arguments, named
+        bound = inspect.signature(kernel).bind(*arguments, **named)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
 
     def _cast(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any]:
         if not self._cast_to:

@@ -42,6 +42,21 @@ def test_the_gradient_is_the_registered_one(scaled):
     assert x.grad.tolist() == [30.0, 30.0]
 
 
+def test_arguments_by_name_have_their_places():
+    seen = {}
+
+    @library.custom_op("tests::placed", mutates_args=())
+    def placed(x: torch.Tensor, by: float = 2.0, *, more: float = 1.0) -> torch.Tensor:
+        return x * by + more
+
+    def keep(ctx, inputs, keyword_only_inputs, output):
+        seen.update(inputs=inputs[1:], names=keyword_only_inputs)
+
+    placed.register_autograd(lambda ctx, grad: (grad, None), setup_context=keep)
+    placed(by=3.0, x=torch.ones(1, requires_grad=True)).sum().backward()
+    assert seen == {"inputs": (3.0,), "names": {"more": 1.0}}
+
+
 def test_an_input_may_not_come_back():
     same = library.custom_op("tests::same", lambda x: x, mutates_args=(), schema="(Tensor x) -> T")
     with pytest.raises(RuntimeError, match=r"must not also be an input to this custom operator"):
