@@ -182,6 +182,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.sparse": ("sparse_coo_tensor", "sparse_csr_tensor", "spmm"),
     "flambeau.tensor.public.typed.storages": ("TypedStorage", "UntypedStorage"),
     "flambeau.io": ("load", "save"),
+    "flambeau.io.records": ("PyTorchFileReader",),
     "flambeau.amp.grad_scaler": ("GradScaler",),
     "flambeau.func": ("vmap",),
     "flambeau.jit.futures": ("Future",),
