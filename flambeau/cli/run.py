@@ -114,5 +114,7 @@ def _script_part(trace: TracebackType | None) -> TracebackType | None:
 
 def _words_errors(code: CodeType, entry: TracebackType) -> bool:
     module = entry.tb_frame.f_globals.get("__name__", "")
-    own_getattr = code.co_name == "__getattr__" and module.partition(".")[0] == "flambeau"
+    # Served as torch, the package bears that name.
+    is_own = module.partition(".")[0] in ("flambeau", "torch")
+    own_getattr = code.co_name == "__getattr__" and is_own
     return module in _WORDING or module.startswith("importlib.") or own_getattr
