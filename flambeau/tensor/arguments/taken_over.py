@@ -12,7 +12,7 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Iterable
-from types import EllipsisType, NoneType
+from types import CodeType, EllipsisType, NoneType
 from typing import Any, Final
 
 from flambeau.base.devices import Device
@@ -258,8 +258,16 @@ def overridable(function: Any, name: str) -> Any:
         return function(*arguments, **named) if found is NOBODY else found
 
     made: Any = called
+    made.__code__ = _uncounted(made.__code__)
     made.public, made.unasked = name, function
     return made
+
+
+@functools.cache
+def _uncounted(code: CodeType) -> CodeType:
+    """The code under a file's name that `warnings` does not count as a frame, as it does not those
+    of the import system: a warning names the line that called the function."""
+    return code.replace(co_filename=f"{code.co_filename} (importlib_bootstrap)")
 
 
 def member(function: Any, name: str) -> Any:
