@@ -85,7 +85,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "trapezoid", "tril_indices", "triu_indices", "vsplit",
     ),
     "flambeau.tensor.public.counting": (
-        "bincount", "bucketize", "dist", "histc", "histogram", "searchsorted",
+        "bincount", "bucketize", "dist", "histc", "histogram", "histogramdd", "searchsorted",
     ),
     "flambeau.tensor.public.writing.scattering": ("index_reduce", "scatter", "scatter_reduce"),
     "flambeau.tensor.public.writing.slices": (

@@ -158,27 +158,9 @@ def histogram(
 ) -> Any:  # fmt: skip
     """Counts, or sums of weights, in bins of given edges or of equal width."""
     edges = _edges(input, bins, range)
-    if weight is not None:
-        if weight.shape != input.shape:
-            raise RuntimeError(
-                "torch.histogramdd: if weight tensor is provided it should have the same shape "
-                "as the input tensor excluding its innermost dimension, but got input with shape "
-                f"{[input.numel(), 1]} and weight with shape {list(weight.shape)}"
-            )
-        if weight.dtype is not input.dtype:
-            raise RuntimeError(
-                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
-                f"should have the same dtype, but got input({c_type_name(input._layout)}), and "
-                f"weight({c_type_name(weight._layout)})"
-            )
-    values = input.detach().reshape(-1)
-    n_bins = edges.shape[0] - 1
-    inside = (values >= edges[0]) & (values <= edges[-1])
-    place = (_places(edges, values, right=True) - 1).clamp(0, n_bins - 1)
-    added = inside.to(input.dtype)
-    if weight is not None:
-        added = t.where(inside, weight.detach().reshape(-1), 0.0)
-    counts = t.scatter_add(t.zeros((n_bins,), dtype=input.dtype), 0, place, added)
+    _check_weight(input, weight, tuple(input.shape))
+    place, inside = _in_bins(edges, input.detach().reshape(-1))
+    counts = _summed(input, place, inside, weight, edges.shape[0] - 1)
     if density:
         counts = counts / counts.sum() / (edges[1:] - edges[:-1])
     if out is not None:
@@ -186,34 +168,128 @@ def histogram(
     return result_tuple("histogram", ("hist", "bin_edges"), (counts, edges))
 
 
-def _edges(input: Tensor, bins: Any, limits: Any) -> Tensor:
+def histogramdd(
+    input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None,
+    density: bool = False,
+) -> Any:  # fmt: skip
+    """Counts, or sums of weights, of points of D coordinates in the bins of D axes.
+
+    input     (..., D), float32 or float64
+    bins      a number for all axes, D numbers, or D vectors of edges
+    range     the outer edges, two numbers an axis
+    Returns   (hist, bin_edges): a tensor of D dims, the edges of each axis
+    Raises    RuntimeError: bins, range or weights that do not fit the points
+
+    >>> import flambeau as torch
+    >>> torch.histogramdd(torch.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]), [2, 2]).hist
+    tensor([[0., 1.],
+            [1., 1.]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    n_axes = input.shape[-1]
+    given = [bins] * n_axes if isinstance(bins, int) else list(bins)
+    if len(given) != n_axes:
+        if given and isinstance(given[0], Tensor):
+            raise RuntimeError(
+                f"torch.histogramdd: expected {n_axes} sequences of bin edges for a "
+                f"{n_axes}-dimensional histogram but got {len(given)}"
+            )
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+        )
+    if range is not None and len(range) != 2 * n_axes:
+        raise RuntimeError(
+            f"torch.histogramdd: for a {n_axes}-dimensional histogram range should have "
+            f"{2 * n_axes} elements, but got {len(range)}"
+        )
+    _check_weight(input, weight, tuple(input.shape[:-1]))
+    points = input.detach().reshape(-1, n_axes)
+    edges, place, inside = [], None, None
+    for axis, each in enumerate(given):
+        values = points[:, axis]
+        limits = None if range is None else range[2 * axis : 2 * axis + 2]
+        edges.append(_edges(values, each, limits, axis))
+        along, is_in = _in_bins(edges[-1], values)
+        place = along if place is None else place * (edges[-1].shape[0] - 1) + along
+        inside = is_in if inside is None else inside & is_in
+    shape = tuple([each.shape[0] - 1 for each in edges])
+    counts = _summed(input, place, inside, weight, math.prod(shape)).reshape(shape)
+    if density:
+        counts = counts / counts.sum()
+        for axis, each in enumerate(edges):
+            widths = [1] * n_axes
+            widths[axis] = -1
+            counts = counts / (each[1:] - each[:-1]).reshape(widths)
+    return result_tuple("histogramdd", ("hist", "bin_edges"), (counts, tuple(edges)))
+
+
+def _check_weight(input: Tensor, weight: Tensor | None, shape: tuple[int, ...]) -> None:
+    """Refuse weights that are not one for each of the points."""
+    if weight is None:
+        return
+    if tuple(weight.shape) != shape:
+        whole = list(input.shape) if tuple(input.shape) != shape else [input.numel(), 1]
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
+            f"input tensor excluding its innermost dimension, but got input with shape {whole} and "
+            f"weight with shape {list(weight.shape)}"
+        )
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+            f"should have the same dtype, but got input({c_type_name(input._layout)}), and "
+            f"weight({c_type_name(weight._layout)})"
+        )
+
+
+def _in_bins(edges: Any, values: Any) -> tuple[Any, Any]:
+    """(the bin of each value, whether it lies in one at all)."""
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    place = (_places(edges, values, right=True) - 1).clamp(0, edges.shape[0] - 2)
+    return place, inside
+
+
+def _summed(input: Tensor, place: Any, inside: Any, weight: Any, count: int) -> Any:
+    """Of each of `count` bins how many lie in it, or the sum of their weights."""
+    added = inside.to(input.dtype)
+    if weight is not None:
+        added = t.where(inside, weight.detach().reshape(-1), 0.0)
+    return t.scatter_add(t.zeros((count,), dtype=input.dtype), 0, place, added)
+
+
+def _edges(input: Tensor, bins: Any, limits: Any, dim: int = 0) -> Tensor:
+    """Edges of the bins along dimension `dim`, whose values are `input`."""
     if isinstance(bins, Tensor):
         if bins.ndim != 1 or bins.numel() == 0:
             raise RuntimeError(
                 "torch.histogramdd: bins tensor should have one dimension, but got "
-                f"{bins.ndim} dimensions in the bins tensor for dimension 0"
+                f"{bins.ndim} dimensions in the bins tensor for dimension {dim}"
             )
         if bins.dtype is not input.dtype:
             raise RuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, "
-                f"but got input with dtype {c_type_name(input._layout)} and bins for dimension 0 "
-                f"with dtype {c_type_name(bins._layout)}"
+                f"but got input with dtype {c_type_name(input._layout)} and bins for dimension "
+                f"{dim} with dtype {c_type_name(bins._layout)}"
             )
         if input.dtype not in (dtypes.float32, dtypes.float64):
             raise not_implemented("histogram_cpu", input.dtype)
         return t.clone(bins.detach())
     if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+        raise RuntimeError(
+            f"torch.histogram(): bins must be > 0, but got {bins} for dimension {dim}"
+        )
     low, high = (0.0, 1.0) if limits is None else (float(limits[0]), float(limits[1]))
     if limits is not None and high < low:
         raise RuntimeError(
             "torch.histogramdd: min should not exceed max, but got min "
-            f"{low:g} max {high:g} for dimension 0"
+            f"{low:g} max {high:g} for dimension {dim}"
         )
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("histogramdd", input.dtype)
     if limits is not None or input.numel():
-        low, high = _range(input, low, high, limits is not None, "torch.histogramdd: dimension 0's")
+        name = f"torch.histogramdd: dimension {dim}'s"
+        low, high = _range(input, low, high, limits is not None, name)
     if low == high:
         low, high = low - 0.5, high + 0.5
     return t.linspace(low, high, bins + 1, dtype=input.dtype)
