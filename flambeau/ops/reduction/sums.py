@@ -109,10 +109,13 @@ class Product(SumLike):
         slope = t.where(n_zeros == 0, out / t.masked_fill(input, zeros, 1), beside)
         slope = t.where(at_zero, others, slope)
         if t.is_grad_enabled():
-            # At each of two zeros 0 by the other, on which it depends.
+            # Beside one zero, and at each of two, 0 by the product of the rest: it depends on that
+            # zero.
             only_zeros = t.where(zeros, input, 0)
             other_zero = only_zeros.sum(dim, True) - only_zeros
-            slope = t.where(t.logical_and(zeros, n_zeros == 2), others * other_zero, slope)
+            rest = others / t.masked_fill(input, zeros, 1)
+            depends = n_zeros == t.where(zeros, 2, 1)
+            slope = t.where(depends, rest * other_zero, slope)
         return grad * slope
 
     def samples(self, s: Any) -> list[Any]:
