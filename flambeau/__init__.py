@@ -198,12 +198,12 @@ _METHODS = (
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
     "_C", "__config__", "__future__", "_custom_ops", "_dynamo", "_higher_order_ops", "_ops",
-    "_tensor_str", "_utils", "_vmap_internals", "accelerator", "amp", "ao", "autograd", "backends",
-    "cli", "compiler", "cpu", "cuda", "debug", "distributed", "distributions", "fft", "func",
-    "functional", "futures", "fx", "hub", "io", "jit", "library", "linalg", "mps",
-    "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random", "return_types",
-    "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils",
-    "version", "xpu",
+    "_subclasses", "_tensor_str", "_utils", "_vmap_internals", "accelerator", "amp", "ao",
+    "autograd", "backends", "cli", "compiler", "cpu", "cuda", "debug", "distributed",
+    "distributions", "fft", "func", "functional", "futures", "fx", "hub", "io", "jit", "library",
+    "linalg", "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random",
+    "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types",
+    "utils", "version", "xpu",
 )  # fmt: skip
 _missing = _module_getattr(__name__)
 

@@ -26,7 +26,7 @@ LAYERS = (
     ("autograd", "func", "nn", "optim", "utils", "random", "linalg", "fft", "special", "amp", "io",
      "cpu", "distributed", "distributions", "sparse", "backends", "cuda", "jit", "multiprocessing",
      "onnx", "profiler", "signal", "hub", "fx", "ao", "_dynamo",
-     "_higher_order_ops"),
+     "_higher_order_ops", "_subclasses"),
     ("testing", "debug", "cli"),
 )  # fmt: skip
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

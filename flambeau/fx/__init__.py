@@ -19,4 +19,4 @@ _FILES: dict[str, tuple[str, ...]] = {
 }
 _WHERE = {name: file for file, names in _FILES.items() for name in names}
 
-__getattr__, __dir__ = lazy_names(__name__, _WHERE, _FILES)
+__getattr__, __dir__ = lazy_names(__name__, _WHERE, (*_FILES, "experimental"))
