@@ -59,7 +59,7 @@ for _kind, _name in ((Tensor, "Tensor"), (Size, "Size"), (dtype, "dtype"), (devi
 # Room -> names it serves; asked in this order after the operators.
 _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.creation": (
-        "as_tensor", "asarray", "empty", "empty_strided",
+        "as_tensor", "asarray", "empty", "empty_permuted", "empty_strided",
     ),
     "flambeau.tensor.public.fills": (
         "empty_like", "eye", "full", "full_like", "ones", "ones_like", "scalar_tensor", "zeros",
@@ -104,6 +104,12 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "flambeau.tensor.public.statistics.windows": (
         "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
+    ),
+    "flambeau.tensor.public.writing.twins": (
+        "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy",
+        "narrow_copy", "permute_copy", "select_copy", "slice_copy", "split_copy",
+        "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy",
+        "unfold_copy", "unsqueeze_copy", "view_copy", "view_as_complex_copy", "view_as_real_copy",
     ),
     "flambeau.tensor.public.distinct": ("repeat_interleave", "unique", "unique_consecutive"),
     "flambeau.tensor.public.mantissas": ("frexp",),

@@ -172,6 +172,8 @@ def _dims(input: Any, s: Any, dim: Any) -> tuple[list[int], list[int]]:
 def _many(input: Any, s: Any, dim: Any, norm: Any, out: Any, inverse: bool) -> Any:
     found = _complex(input)
     dims, sizes = _dims(found, s, dim)
+    if not dims:
+        found = found.clone()
     for each, size in zip(dims, sizes, strict=True):
         found = _along(found, each, size, inverse)
     return stored(_scaled(found, _scale(norm, math.prod(sizes), inverse)), out)

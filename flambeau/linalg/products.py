@@ -152,7 +152,11 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 
 def vander(x: Any, *, N: int | None = None) -> Any:
     """Powers 0 to N - 1 of each element."""
+    if not x.dim():
+        x = x.reshape(1)
     count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
     powers = [t.ones_like(x)]
     while len(powers) < count:
         powers.append(powers[-1] * x)

@@ -278,6 +278,39 @@ def empty_strided(
     )
 
 
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: dtype | None = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Tensor without gaps with undefined contents, whose dims lie in memory in a given order.
+
+    Raises   RuntimeError: an order that does not name each dim once.
+
+    >>> empty_permuted((2, 3, 5), (0, 2, 1)).stride()
+    (15, 1, 3)
+    """
+    shape, order = tuple(size), tuple(physical_layout)
+    if len(shape) != len(order):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    strides, step = [0] * len(shape), 1
+    for place in reversed(range(len(order))):
+        dim = order[place]
+        if not 0 <= dim < len(shape):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got "
+                f"{dim} at index {place}).  NB: negative dims not currently supported; file an "
+                "issue if you want it."
+            )
+        if dim in order[:place]:
+            raise RuntimeError("Duplicate dim not allowed")
+        strides[dim] = step
+        step *= max(shape[dim], 1)
+    return empty_strided(shape, strides, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
 make_layout = layout
 
 

@@ -191,7 +191,7 @@ def check_writable(target: Layout) -> None:
 # These write elsewhere than they read: not even the very same memory will do.
 _APART: Final = frozenset(
     ("cat", "gather", "hstack", "index_add", "index_copy", "index_put", "index_reduce",
-     "index_select", "kthvalue", "put", "scatter", "scatter_add", "scatter_reduce",
+     "index_select", "kthvalue", "masked_select", "put", "scatter", "scatter_add", "scatter_reduce",
      "stack", "take", "vstack")
 )  # fmt: skip
 # The value of these is one number, read before anything is written.

@@ -29,7 +29,10 @@ LATE: Final[dict[str, dict[str, str]]] = {
     },
     "random.sampled_tensors": {"multinomial": "multinomial"},
     "tensor.public.fills": {
-        name: name for name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+        name: name
+        for name in (
+            "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros",
+        )
     },
     "tensor.public.printing": {"__repr__": "repr_of", "__format__": "format_of"},
     "tensor.indexing": {"__getitem__": "getitem", "__setitem__": "setitem"},
@@ -56,6 +59,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         )
     },
     "linalg.reflectors": {name: name for name in ("geqrf", "orgqr", "ormqr")},
+    "tensor.public.writing.twins": {"narrow_copy": "narrow_copy"},
     "tensor.public.mantissas": {"frexp": "frexp"},
     "fft.short_time": {"stft": "stft", "istft": "istft"},
     "sparse": {
@@ -92,7 +96,7 @@ LATE: Final[dict[str, dict[str, str]]] = {
         )
     },
     "tensor.public.statistics.spread": {
-        name: name for name in ("corrcoef", "cov", "nanmean", "renorm")
+        name: name for name in ("corrcoef", "cov", "nanmean", "renorm", "renorm_")
     },
     "tensor.public.counting": {
         name: name for name in ("bincount", "dist", "histc", "histogram")

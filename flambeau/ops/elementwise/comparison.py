@@ -164,6 +164,11 @@ class IsClose(Elementwise):
         input, other = arguments["input"], arguments["other"]
         if input.dtype is not other.dtype:
             raise RuntimeError(f"{type_name(input)} did not match {type_name(other)}")
+        for name in ("rtol", "atol"):
+            if arguments.get(name, 0) < 0:
+                raise RuntimeError(
+                    f"{name} must be greater than or equal to zero, but got {arguments[name]:g}"
+                )
 
     def formula(
         self,

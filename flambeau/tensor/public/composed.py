@@ -245,9 +245,15 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
     return _split_along(input, indices_or_sections, 2, "dsplit", 3)
 
 
+def _some(tensors: Any, name: str) -> None:
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+
+
 @takes_out
 def column_stack(tensors: Any) -> Tensor:
     """Vectors as columns, matrices side by side."""
+    _some(tensors, "column_stack")
     parts = [each.reshape(-1, 1) if each._layout.ndim <= 1 else each for each in tensors]
     return functions.cat(parts, 1)
 
@@ -255,6 +261,7 @@ def column_stack(tensors: Any) -> Tensor:
 @takes_out
 def dstack(tensors: Any) -> Tensor:
     """Tensors behind each other along the third dim."""
+    _some(tensors, "dstack")
     return functions.cat([_at_least(each, 3) for each in tensors], 2)
 
 
@@ -299,6 +306,8 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def block_diag(*tensors: Any) -> Tensor:
     """Matrices along the diagonal of a larger one."""
     parts = [_at_least(each, 2) for each in _listed(tensors)]
+    if not parts:
+        return creation.empty(1, 0)
     for number, each in enumerate(parts):
         if each._layout.ndim > 2:
             raise RuntimeError(
@@ -371,7 +380,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape[at] = along_input
     whole = functions.expand(input, tuple(shape))
     shape[at] = along_indices
-    other: Tensor = functions.gather(whole, at, functions.expand(indices, tuple(shape)))
+    # Counted from the end, and again from there, where they are negative.
+    from_end = functions.remainder(indices, max(along_input, 1))
+    counted = functions.where(indices < 0, from_end, indices)
+    other: Tensor = functions.gather(whole, at, functions.expand(counted, tuple(shape)))
     return other
 
 

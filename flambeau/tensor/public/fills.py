@@ -314,6 +314,17 @@ def new_empty(
     return creation.empty_layout(given, requires_grad)
 
 
+def new_empty_strided(
+    self: Tensor, size: Any, stride: Any, dtype: dtype | None = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Undefined contents of given shape and strides in this tensor's dtype on its device."""
+    return creation.empty_strided(
+        size, stride, dtype=dtype or self._layout.dtype, device=device or self._layout.device,
+        requires_grad=requires_grad,
+    )  # fmt: skip
+
+
 def new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: dtype | None = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,

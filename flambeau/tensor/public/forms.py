@@ -17,7 +17,7 @@ from flambeau.tensor import functions, number_rules
 from flambeau.tensor.arguments import refused, refuses
 from flambeau.tensor.arguments.parameters import in_own_words
 from flambeau.tensor.indexing import keys as index_keys
-from flambeau.tensor.inplace import stored
+from flambeau.tensor.inplace import check_overlap, stored
 from flambeau.tensor.tensor import Tensor, result_tuple
 
 
@@ -105,6 +105,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
         mask = functions.expand(mask, shape)
     if not shape:
         whole, mask = functions.unsqueeze(whole, 0), functions.unsqueeze(mask, 0)
+    if out is not None:
+        check_overlap(out, (whole, mask), "masked_select")
     found: Tensor = index_keys.gathered(whole, mask)
     return stored(found, out, "masked_select(): self and result must have the same scalar type")
 

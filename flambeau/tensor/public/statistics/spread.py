@@ -287,6 +287,11 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
     return stored(found, out)
 
 
+def renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """renorm in place."""
+    return self.copy_(renorm(t.clone(self), p, dim, maxnorm))
+
+
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Numbers of elements in row-major order as an index for each dim."""
     sizes = [shape] if isinstance(shape, int) else list(shape)
