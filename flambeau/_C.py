@@ -59,6 +59,11 @@ def _get_tracing_state() -> None:
     """The trace being made: there is none."""
 
 
+def _are_functorch_transforms_active() -> bool:
+    """Whether tensors are a transform's own: none are, vmap's and grad's are ordinary ones."""
+    return False
+
+
 def _jit_set_profiling_mode(profiling_flag: bool) -> bool:
     """Profile scripts before they are compiled: they are not compiled; what was set before."""
     return False

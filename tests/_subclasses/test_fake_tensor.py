@@ -9,3 +9,4 @@ def test_nothing_is_traced():
     assert not fake_tensor.is_fake(torch.ones(1))
     assert not isinstance(torch.empty(1, device="meta"), FakeTensor)
     assert proxy_tensor.get_proxy_mode() is None
+    assert torch._C._are_functorch_transforms_active() is False
