@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -10,22 +9,11 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from tests.recorded import gradient_cases
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 RECORDED = json.loads((FOLDER / "gradients.json").read_text())
 TOLERANCE = 1e-9
-
-
-def cases_module() -> Any:
-    where = importlib.util.spec_from_file_location("gradient_cases", FOLDER / "gradient_cases.py")
-    assert where is not None
-    assert where.loader is not None
-    module = importlib.util.module_from_spec(where)
-    where.loader.exec_module(module)
-    return module
-
-
-CASES = cases_module()
 
 
 def agrees(given: Any, expected: Any) -> bool:
@@ -46,10 +34,10 @@ def agrees(given: Any, expected: Any) -> bool:
 
 @pytest.mark.parametrize("group", RECORDED)
 def test_gradients_are_torchs(group: str) -> None:
-    assert [case for case, _ in RECORDED[group]] == CASES.groups()[group], "record anew"
+    assert [case for case, _ in RECORDED[group]] == gradient_cases.groups()[group], "record anew"
     wrong = []
     for case, expected in RECORDED[group]:
-        given = CASES.outcome(case, torch)
+        given = gradient_cases.outcome(case, torch)
         if not agrees(given, expected):
             wrong.append(f"{case}\n    {given}\n--- expected\n    {expected}")
     assert not wrong, f"{len(wrong)} of {len(RECORDED[group])}\n" + "\n\n".join(wrong[:20])

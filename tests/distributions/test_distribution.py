@@ -2,16 +2,14 @@
 
 import json
 import math
-import sys
 from pathlib import Path
 
 import pytest
 
 import flambeau as torch
+from tests.recorded.distribution_cases import CASES, answers
 
 RECORDED = Path(__file__).parents[1] / "recorded"
-sys.path.insert(0, str(RECORDED))
-from distribution_cases import CASES, answers  # noqa: E402 - beside its recordings
 
 ANSWERS = json.loads((RECORDED / "distributions.json").read_text(encoding="utf-8"))
 PAIRS = [(name, text) for name, texts in CASES.items() for text in texts]

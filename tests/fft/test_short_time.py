@@ -1,16 +1,14 @@
 """stft and istft against torch's recorded answers, their gradients and their refusals."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 import flambeau as torch
+from tests.recorded.short_time_cases import CASES, answers
 
 RECORDED = Path(__file__).resolve().parents[1] / "recorded"
-sys.path.insert(0, str(RECORDED))
-from short_time_cases import CASES, answers  # noqa: E402
 
 WANTED = json.loads((RECORDED / "short_time.json").read_text(encoding="utf-8"))
 

@@ -1,16 +1,14 @@
 """Layers and losses against torch's recorded answers: repr, initial values, outputs, gradients."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 import flambeau as torch
+from tests.recorded.layer_cases import CASES, Answers
 
 RECORDED = Path(__file__).resolve().parents[1] / "recorded"
-sys.path.insert(0, str(RECORDED))
-from layer_cases import CASES, Answers  # noqa: E402
 
 WANTED = json.loads((RECORDED / "layers.json").read_text(encoding="utf-8"))
 # torch keeps some constants in float32 where it computes in float64 (hardsigmoid's 1/6).

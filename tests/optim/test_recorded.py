@@ -1,16 +1,14 @@
 """Optimizers and schedules against torch's recorded answers: losses, states, rates."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 import flambeau as torch
+from tests.recorded.training_cases import OPTIMIZERS, SCHEDULES, Training
 
 RECORDED = Path(__file__).resolve().parents[1] / "recorded"
-sys.path.insert(0, str(RECORDED))
-from training_cases import OPTIMIZERS, SCHEDULES, Training  # noqa: E402
 
 WANTED = json.loads((RECORDED / "training.json").read_text(encoding="utf-8"))
 
