@@ -189,6 +189,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "flambeau.tensor.public.typed.storages": ("TypedStorage", "UntypedStorage"),
     "flambeau.io": ("load", "save"),
     "flambeau.io.records": ("PyTorchFileReader",),
+    "flambeau.fx.symbols": ("SymBool", "SymFloat", "SymInt"),
     "flambeau.amp.grad_scaler": ("GradScaler",),
     "flambeau.func": ("vmap",),
     "flambeau.jit.futures": ("Future",),
