@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.gradients.recording.drawn import shows
+from flambeau.tensor import functions as t
 
 
 def _check(name: str, input: Any, what: str, factor: int) -> None:
@@ -37,7 +38,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     n = len(lead)
     parts = input.reshape(*lead, out, factor, factor, height, width)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return parts.permute(order).reshape(*lead, out, height * factor, width * factor)
+    copied = t.contiguous_copy(parts.permute(order))
+    return copied.reshape(*lead, out, height * factor, width * factor)
 
 
 @shows("PixelUnshuffleBackward0")
@@ -55,7 +57,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     n = len(lead)
     parts = input.reshape(*lead, channels, height // factor, factor, width // factor, factor)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return parts.permute(order).reshape(
+    return t.contiguous_copy(parts.permute(order)).reshape(
         *lead, channels * factor**2, height // factor, width // factor
     )
 
