@@ -127,6 +127,37 @@ def test_a_pass_of_gradients_is_not_seen():
     assert x.grad.tolist() == [2, 2]
 
 
+def test_the_users_code_in_a_pass_is_seen():
+    seen = []
+
+    class Scale(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    scale = Scale([2.0, 3.0])
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return torch.add(grad, scale)
+
+    x = torch.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append(type(scale.neg())))
+    y = Twice.apply(x * 1)
+    y.register_hook(lambda grad: grad.mul(scale).as_subclass(torch.Tensor))
+    total = y.sum()
+    seen.clear()
+    total.backward()
+    assert [each for each in seen if each != "as_subclass"] == ["mul", "add", "neg", Scale]
+    assert x.grad.tolist() == [4, 6]
+
+
 def test_redispatch_leaves_out_one_hop():
     log = []
 

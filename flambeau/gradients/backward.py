@@ -140,6 +140,7 @@ class Pass:
         depth = len(passes)
         takers = RUNTIME.takers
         arguments_before, modes_before = takers.arguments, takers.modes
+        outer_before, takers.outer = takers.outer, (arguments_before, modes_before)
         takers.arguments = takers.modes = recorder.asks = False
         try:
             set_mode(self.create_graph)
@@ -169,6 +170,7 @@ class Pass:
             recorder.grad_enabled = mode_before
             recorder.site = site_before
             takers.arguments, takers.modes = arguments_before, modes_before
+            takers.outer = outer_before
             recorder.asks = arguments_before
             del passes[depth:]
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 from flambeau.base.errors import helped
 from flambeau.gradients.graph import AccumulateGrad, Extras, Node
 from flambeau.gradients.members import history
-from flambeau.gradients.runtime import RUNTIME
+from flambeau.gradients.runtime import RUNTIME, users
 
 _next_id = itertools.count().__next__
 _NO_GRADIENT = "cannot register a hook on a tensor that doesn't require gradient"
@@ -135,7 +135,7 @@ def run_tensor_hooks(extras: Extras, cotangents: list[Any]) -> None:
             cotangent = cotangents[index]
             if cotangent is None:
                 break
-            changed = hook(cotangent)
+            changed = users(hook, cotangent)
             if changed is not None:
                 cotangents[index] = checked(changed, cotangent, hook)
 
@@ -158,7 +158,7 @@ def keep_retained(extras: Extras, cotangents: list[Any]) -> None:
 def run_pre_hooks(extras: Extras, cotangents: list[Any]) -> list[Any]:
     """The node's pre-hooks on all its cotangents."""
     for hook in list(extras.pre.values()):
-        changed = hook(tuple(cotangents))
+        changed = users(hook, tuple(cotangents))
         if changed is not None:
             cotangents = _replaced(changed, cotangents, hook)
     return cotangents
@@ -167,7 +167,7 @@ def run_pre_hooks(extras: Extras, cotangents: list[Any]) -> list[Any]:
 def run_post_hooks(extras: Extras, found: list[Any], cotangents: Sequence[Any]) -> list[Any]:
     """The node's hooks on (cotangents of the operands, cotangents of the outputs)."""
     for hook in list(extras.post.values()):
-        changed = hook(tuple(found), tuple(cotangents))
+        changed = users(hook, tuple(found), tuple(cotangents))
         if changed is not None:
             found = _replaced(changed, found, hook)
     return found
@@ -190,4 +190,4 @@ def run_leaf_hooks(leaf: Node, tensor: Any) -> None:
     """post_accumulate_grad hooks."""
     if leaf.extras is not None:
         for hook in list(leaf.extras.accumulated.values()):
-            hook(tensor)
+            users(hook, tensor)

@@ -1,7 +1,7 @@
 """What gradients need from the rooms above them, handed in when tensor/ is imported.
 
 Keeps     gradients import nothing from above; one object holds the hand-ins.
-Touches   base for names of dtypes.
+Touches   base for names of dtypes; the stream, which says whether calls may be taken over.
 Not here  the graph itself."""
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from flambeau.base.promotion import SCALAR_TYPE_NAMES
+from flambeau.engine.stream import LOCAL
 from flambeau.engine.view import UNPLACED
 
 
@@ -34,6 +35,7 @@ class _Nobody:
     """Stands for what takes calls over in a thread until tensor/ is there."""
 
     arguments = modes = False
+    outer: tuple[bool, bool] | None = None
 
 
 class Runtime:
@@ -47,7 +49,8 @@ class Runtime:
     # Records a fresh tensor by the name of an operator and its layout.
     fill: Callable[[str, Any], Any]
 
-    # What may take calls over in this thread by a __torch_function__: nothing during a pass.
+    # What may take calls over in this thread by a __torch_function__: nothing during a pass, but
+    # in the user's code; `outer` is what might before the pass, None where there is none.
     takers: Any = _Nobody()
 
     def __init__(self) -> None:
@@ -110,3 +113,19 @@ class Runtime:
 
 
 RUNTIME: Final = Runtime()
+
+
+def users(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the user's gives within a backward pass: what might take calls over
+    before the pass may do so here."""
+    takers, recorder = RUNTIME.takers, LOCAL.stream
+    if takers.outer is None:
+        return function(*arguments)
+    arguments_before, modes_before = takers.arguments, takers.modes
+    takers.arguments, takers.modes = takers.outer
+    recorder.asks = takers.arguments
+    try:
+        return function(*arguments)
+    finally:
+        takers.arguments, takers.modes = arguments_before, modes_before
+        recorder.asks = arguments_before

@@ -3,7 +3,7 @@
 Keeps     a saved value holds storage, layout, offset and history, never the Tensor: its .grad
           and whatever hangs on the object stay out of the graph, so no cycle can form. A value
           written since it was saved is an error that names both lines.
-Touches   graph.RUNTIME for the Tensor class; engine.callsite to describe lines.
+Touches   runtime for the Tensor class; engine.callsite to describe lines.
 Not here  which values an operator saves (plan.py)."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from flambeau.base.errors import helped
 from flambeau.engine.stream import current
 from flambeau.engine.view import UNPLACED
-from flambeau.gradients.runtime import RUNTIME
+from flambeau.gradients.runtime import RUNTIME, users
 
 # A saved tensor: (storage, layout, offset, history, counter, version); history OWN: the value is
 # a result of the node that saves it.
@@ -196,7 +196,7 @@ class HookedValue:
 
     def unpack(self, own: Any) -> Any:
         """The value from the unpack hook, with the history of what was saved."""
-        value = self.unpack_hook(self.packed)
+        value = users(self.unpack_hook, self.packed)
         if not isinstance(value, RUNTIME.tensor):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of "

@@ -14,6 +14,7 @@ from flambeau.engine.signature import Signature
 from flambeau.gradients import saved
 from flambeau.tensor.binding import Binding, binding, new_table, remember
 from flambeau.tensor.native import library
+from flambeau.tensor.number_rules import is_special
 
 
 class ListUpdate:
@@ -36,7 +37,7 @@ class ListUpdate:
             values.append(value)
             if parameter.kind == "attribute":
                 key.append(value)
-            elif value in parameter.specials:
+            elif is_special(value, parameter.specials):
                 key.append((type(value), value))
             else:
                 key.append(type(value))

@@ -26,7 +26,7 @@ from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.define import REGISTRY, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
 from flambeau.tensor.arguments.parameters import ABSENT, Call, Parameters, hashable, role_of
-from flambeau.tensor.number_rules import FILLS, check_numbers
+from flambeau.tensor.number_rules import FILLS, check_numbers, is_special
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 
 # In all tables together; each is 2 to 4 KB with what it was lowered to.
@@ -124,7 +124,7 @@ class Binding(Parameters):
             elif isinstance(value, Tensor):
                 parameters[parameter.name] = ("tensor", n_tensors)
                 n_tensors += 1
-            elif value is None or (value in parameter.specials and not isinstance(value, bool)):
+            elif value is None or is_special(value, parameter.specials):
                 parameters[parameter.name] = ("plain", value)
             else:
                 parameters[parameter.name] = ("number", n_numbers, type(value))

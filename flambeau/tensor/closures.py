@@ -21,7 +21,7 @@ from flambeau.tensor.arguments import refusing, taken_over
 from flambeau.tensor.arguments.python_data import is_array
 from flambeau.tensor.binding import ABSENT, Binding, new_table, remember
 from flambeau.tensor.native import callables
-from flambeau.tensor.number_rules import is_number, may_overflow
+from flambeau.tensor.number_rules import is_number, is_special, may_overflow
 from flambeau.tensor.tensor import Tensor, empty_tensor
 
 _getframe: Final = sys._getframe
@@ -175,7 +175,7 @@ def _two_operands(
         try:
             if kind is float or kind is int:
                 is_plain = True
-                if specials and other in specials:
+                if specials and is_special(other, specials):
                     key = (input._layout, kind, other)
                 elif kind is float or _SMALLEST <= other <= _LARGEST:
                     key = (input._layout, kind)

@@ -36,6 +36,13 @@ def may_overflow(name: str, element: dtype) -> bool:
     return name in FILLS and element not in _WIDE
 
 
+def is_special(value: Any, specials: tuple[float, ...]) -> bool:
+    """Whether signatures name a number, which must be one of these; -0.0 is not 0."""
+    if value not in specials or isinstance(value, bool):
+        return False
+    return value != 0 or math.copysign(1.0, value.real) > 0
+
+
 def number(value: Any, name: str, argument: str, position: int) -> Any:
     """`value` as a Python number. Raises torch's TypeError where it is none."""
     if value.__class__ in _EXACT:

@@ -23,7 +23,7 @@ from flambeau.gradients.recording.inplace import (
     MULTIPLE,
     rewrite_history,
 )
-from flambeau.gradients.runtime import RUNTIME
+from flambeau.gradients.runtime import RUNTIME, users
 from flambeau.gradients.saved import FREED, OWN, SPECIAL, bump, save, value_of
 
 
@@ -136,7 +136,7 @@ class FunctionNode(Node):
                     grads[index] = RUNTIME.functions.zeros(
                         layout.shape, dtype=layout.dtype, device=layout.device
                     )
-        found = self._forward_cls._backward_function()(self, *grads)
+        found = users(self._forward_cls._backward_function(), self, *grads)
         return self._checked(found if isinstance(found, tuple) else (found,))
 
     def _checked(self, found: tuple[Any, ...]) -> list[Any]:

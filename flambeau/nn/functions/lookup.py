@@ -69,7 +69,7 @@ def embedding_bag(
         )
     if max_norm is not None:
         _renormalized(weight, input, max_norm, norm_type)
-    padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
+    padding = -1 if padding_idx is None else _padding_row(padding_idx, weight.shape[0])
     kept = None if padding_idx is None else input != padding
     rows = rows_of(weight, input, padding, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
@@ -116,6 +116,16 @@ def _check_bags(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
             f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
         )
+
+
+def _padding_row(padding_idx: int, count: int) -> int:
+    """The padding row counted from the first."""
+    if not -count <= padding_idx < count:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-count} through {count - 1}, "
+            f"but got {padding_idx}"
+        )
+    return padding_idx % count
 
 
 def _limits(starts: list[int], count: int, include_last_offset: bool) -> list[int]:

@@ -14,7 +14,7 @@ from flambeau.base.dtypes import PYTHON_TYPES
 from flambeau.base.promotion import INT_TO_FLOAT
 from flambeau.ops.define import OPERAND_KINDS, Elementwise, Operator
 from flambeau.ops.define import View as ViewOperator
-from flambeau.tensor.number_rules import is_number, plain_number, wide_integer
+from flambeau.tensor.number_rules import is_number, is_special, plain_number, wide_integer
 from flambeau.tensor.tensor import Tensor
 
 ABSENT: Final = object()
@@ -203,7 +203,7 @@ class Parameters:
         return Call(tuple(key), tensors, numbers, values)
 
     def _number(self, parameter: Parameter, value: Any, key: list[Any], numbers: list[Any]) -> None:
-        if value in parameter.specials and not isinstance(value, bool):
+        if is_special(value, parameter.specials):
             key.append((type(value), value))
             return
         key.append(type(value))

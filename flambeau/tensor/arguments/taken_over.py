@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from flambeau.base.devices import Device
 from flambeau.base.dtypes import dtype
+from flambeau.devices.forks import at_fork
 from flambeau.engine.stream import LOCAL
 from flambeau.tensor.tensor import Tensor
 
@@ -32,6 +33,8 @@ PARAMETER: Final[list[type]] = []
 SILENT_METHODS: Final = frozenset(("__copy__", "__hash__", "as_subclass", "set_"))
 # One element for each mode that is entered in any thread; empty: nobody asks for modes.
 MODES: Final[list[None]] = []
+# Held while MODES changes and observers are told, so that they are told of its last state.
+_TELLING: Final = threading.RLock()
 # Told when MODES becomes empty or is no longer, and when a class joins PLAIN.
 OBSERVERS: Final[list[Function]] = []
 
@@ -42,6 +45,7 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.arguments = True
         self.modes = True
+        self.outer: tuple[bool, bool] | None = None  # both before the backward pass that runs
         self.stack: list[Any] = []
         self.skips = False  # the next call is not taken over (overrides.redispatch_function)
 
@@ -53,27 +57,35 @@ def exempt(parameter: type) -> None:
     """Let parameters go the way of plain tensors: they never take calls over."""
     PLAIN.add(parameter)
     PARAMETER.append(parameter)
-    for each in OBSERVERS:
-        each()
+    _tell()
 
 
 def enter(mode: Any) -> None:
     """Let a mode take this thread's calls over, before those that are there."""
     HERE.stack.append(mode)
-    MODES.append(None)
-    if len(MODES) == 1:
-        for each in OBSERVERS:
-            each()
+    with _TELLING:
+        MODES.append(None)
+        if len(MODES) == 1:
+            _tell()
 
 
 def leave() -> Any:
     """End the mode entered last; returns it."""
     mode = HERE.stack.pop()
-    MODES.pop()
-    if not MODES:
-        for each in OBSERVERS:
-            each()
+    with _TELLING:
+        MODES.pop()
+        if not MODES:
+            _tell()
     return mode
+
+
+def _tell() -> None:
+    for each in OBSERVERS:
+        each()
+
+
+# A child must not inherit a lock that another thread held in the parent.
+at_fork(_TELLING.acquire, _TELLING.release, _TELLING.release)
 
 
 def disabled(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -50,6 +50,7 @@ from flambeau.tensor.native.tables import (
     TABLE,
     VALUE_MASK,
 )
+from flambeau.tensor.number_rules import is_special
 from flambeau.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -290,7 +291,7 @@ class Ways:
 def special_value(specials: tuple[float, ...], number: float) -> int:
     """What tells a number that signatures name from all others, as @special says it."""
     for each in specials:
-        if each == number:
+        if is_special(number, (each,)):
             bits: int = struct.unpack("q", struct.pack("d", each))[0]
             return (bits ^ VALUE_MASK) & _WORD
     return NO_VALUE

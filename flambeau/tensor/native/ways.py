@@ -20,7 +20,7 @@ from flambeau.tensor.binding import Binding
 from flambeau.tensor.native import tables
 from flambeau.tensor.native.library import Library
 from flambeau.tensor.native.tables import GRADIENT, RUN_TIME, VIEW_WAY, WAY
-from flambeau.tensor.number_rules import may_overflow
+from flambeau.tensor.number_rules import is_special, may_overflow
 from flambeau.tensor.tensor import Tensor, result_class
 
 ROW_KINDS: Final = {
@@ -247,7 +247,7 @@ def general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
         elif value is None:
             key += [None, None]
         elif kind is float or (kind is int and -(2**63) <= value < 2**63):
-            key += [kind, value if value in parameter.specials else None]
+            key += [kind, value if is_special(value, parameter.specials) else None]
         else:
             return None
     try:

@@ -61,6 +61,13 @@ def test_bags_of_one_length_are_bags_of_their_limits(mode, padding_idx):
         assert torch.equal(one, other)
 
 
+@pytest.mark.parametrize("row", [3, -4])
+def test_a_padding_row_that_is_not_there_is_refused(row):
+    says = f"padding_idx must be within the number of embeddings, -3 through 2, but got {row}"
+    with pytest.raises(RuntimeError, match=says):
+        embedding_bag(torch.tensor([[0]]), torch.ones(3, 2), padding_idx=row)
+
+
 def test_even_bags_take_few_operators():
     table, index = torch.randn(6, 3), torch.randint(0, 6, (5, 4))
     with debug.counts() as seen:

@@ -173,7 +173,7 @@ def padded(
 def copied(
     image: Any, padding: Three, place: int, start: int, slack: int = SLACK_BYTES
 ) -> tuple[list[NativeStep], At, list[int], int]:
-    """The image packed with zeros around it, whatever its strides; as _padded."""
+    """The image packed with zeros around it, whatever its strides; as padded."""
     size = image.dtype.itemsize
     n, channels, *sizes = image.shape
     around = [each + 2 * by for each, by in zip(sizes, padding, strict=True)]

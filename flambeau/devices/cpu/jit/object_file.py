@@ -1,7 +1,7 @@
 """What a relocatable object file holds: sections, symbols, relocations.
 
 Keeps     a file is only read; nothing is placed anywhere yet.
-Not here  laying sections out (image.py).
+Not here  laying sections out (layout.py).
 Source    System V ABI, ch. 4, and its AMD64 supplement (object files)."""
 
 from __future__ import annotations
