@@ -45,6 +45,7 @@ class CustomOpDef:
         self._backward: Callable[..., Any] | None = None
         self._setup_context: Callable[..., Any] | None = None
         self._cast_to: dict[str, dtypes.dtype] = {}
+        self._function: Any = None  # what calls without arguments by name run, once there was one
         self.__name__ = name.partition(".")[0]
 
     def _define(self, schema: str) -> None:
@@ -104,8 +105,16 @@ class CustomOpDef:
         return made
 
     def _with_history(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        definition = self
         arguments, named = self._by_place(arguments, named)
+        if named:
+            return self._function_for(named).apply(*arguments)
+        if self._function is None:
+            self._function = self._function_for({})
+        return self._function.apply(*arguments)
+
+    def _function_for(self, named: dict[str, Any]) -> Any:
+        """The autograd Function of calls with these arguments by name."""
+        definition = self
 
         def forward(ctx: Any, *given: Any) -> Any:
             made = definition._run(given, named)
@@ -122,11 +131,10 @@ class CustomOpDef:
                 )
             return definition._backward(ctx, *grads)
 
-        kind = type(
+        return type(
             f"GeneratedBackwardFor_{str(self._opoverload).replace('.', '_')}", (Function,),
             {"forward": staticmethod(forward), "backward": staticmethod(backward)},
         )  # fmt: skip
-        return kind.apply(*arguments)  # type: ignore[attr-defined]
 
     def _kernel(self) -> Callable[..., Any] | None:
         return next((self._kernels[key] for key in _PLAIN if key in self._kernels), None)

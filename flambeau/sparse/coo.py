@@ -12,10 +12,14 @@ from math import prod
 from typing import Any
 
 from flambeau.base import dtypes
+from flambeau.base.shapes import wrap_dim
 from flambeau.gradients.members import get_grad, set_grad
+from flambeau.gradients.modes import is_grad_enabled
+from flambeau.gradients.recording.inplace import check_writable
 from flambeau.gradients.runtime import RUNTIME
 from flambeau.tensor import Size, Tensor
 from flambeau.tensor import functions as t
+from flambeau.tensor.index_bounds import first_outside
 from flambeau.tensor.public import distinct, formats, forms, printing
 
 __all__ = ["SparseTensor"]
@@ -95,7 +99,7 @@ class SparseTensor:
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dim."""
-        return self.shape if dim is None else self.shape[dim]
+        return self.shape if dim is None else self.shape[wrap_dim(dim, self.ndim)]
 
     def dim(self) -> int:
         """Dims of both kinds."""
@@ -110,6 +114,11 @@ class SparseTensor:
         return prod(self.shape)
 
     nelement = numel
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return int(self._value.itemsize)
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -254,20 +263,26 @@ class SparseTensor:
 
     def zero_(self) -> SparseTensor:
         """Forget all stored elements."""
-        self._index = self._index[:, :0]
-        self._value = self._value.detach()[:0]
-        self._coalesced = True
-        return self
+        return self.hold(self._index[:, :0], self._value.detach()[:0], True)
 
-    def copy_(self, other: SparseTensor) -> SparseTensor:
-        """Take over what another one stores."""
-        self._index, self._coalesced = t.clone(other._index), other._coalesced
-        self._value = t.clone(other._value).to(self.dtype)
+    def hold(
+        self, indices: Tensor, values: Tensor, is_coalesced: bool, shape: Any = None
+    ) -> SparseTensor:
+        """Store these elements from now on: a write in place, in the tensor's own dtype.
+
+        Raises   RuntimeError: the tensor is a leaf that wants a gradient, in grad mode."""
+        if is_grad_enabled():
+            check_writable(self._value)
+        self._index, self._coalesced = indices, is_coalesced
+        self._value = values.to(self.dtype)
+        if shape is not None:
+            self.shape = Size(shape)
+            self._layout = _Shape(self)
         return self
 
     def unsqueeze(self, dim: int) -> SparseTensor:
         """One more dim of coordinates, of size 1, or one more of the values."""
-        dim %= self.ndim + 1
+        dim = wrap_dim(dim, self.ndim + 1)
         shape = (*self.shape[:dim], 1, *self.shape[dim:])
         count = self.sparse_dim()
         if dim > count:
@@ -280,7 +295,15 @@ class SparseTensor:
     def permute(self, *dims: Any) -> SparseTensor:
         """The dims in another order; those of coordinates stay before those of values."""
         order = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-        order = [dim % self.ndim for dim in order]
+        if len(order) != self.ndim:
+            raise RuntimeError(
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+                f"length of the desired ordering of dimensions i.e. input.dim() = {self.ndim} is "
+                f"not equal to len(dims) = {len(order)}"
+            )
+        order = [wrap_dim(dim, self.ndim) for dim in order]
+        if len(set(order)) != self.ndim:
+            raise RuntimeError("permute(): duplicate dims are not allowed.")
         count = self.sparse_dim()
         if sorted(order[:count]) != list(range(count)):
             raise RuntimeError(
@@ -296,9 +319,16 @@ class SparseTensor:
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
         """Two dims exchanged."""
+        dim0, dim1 = wrap_dim(dim0, self.ndim), wrap_dim(dim1, self.ndim)
+        count = self.sparse_dim()
+        if dim0 >= count or dim1 >= count:
+            raise RuntimeError(
+                "sparse transpose: transposed dimensions must be sparse Got sparse_dim: "
+                f"{count}, d0: {dim0}, d1: {dim1}"
+            )
         order = list(range(self.ndim))
-        order[dim0], order[dim1] = order[dim1], order[dim0]
-        return self if dim0 % self.ndim == dim1 % self.ndim else self.permute(order)
+        order[dim0], order[dim1] = dim1, dim0
+        return self if dim0 == dim1 else self.permute(order)
 
     def t(self) -> SparseTensor:
         """The transpose of a matrix."""
@@ -325,11 +355,17 @@ class SparseTensor:
 
     def index_select(self, dim: int, index: Any) -> SparseTensor:
         """Places of a dim of coordinates, in the order asked for."""
-        dim %= self.ndim
+        dim = wrap_dim(dim, self.ndim)
         if dim >= self.sparse_dim():
             values = self._value.index_select(dim - self.sparse_dim() + 1, index)
             shape = (*self.shape[:dim], index.shape[0], *self.shape[dim + 1 :])
             return SparseTensor(self._index, values, shape, self._coalesced)
+        outside = first_outside(index, 0, self.shape[dim])
+        if outside is not None:
+            raise IndexError(
+                f"index_select(): index contains {outside} that is out of range for tensor of size "
+                f"{list(self.shape)} at dimension {dim}"
+            )
         pairs = forms.nonzero(index.unsqueeze(1) == self._index[dim].unsqueeze(0))
         found = self._with_rows(pairs[:, 1], dim, (pairs[:, 0], index.shape[0]))
         found._coalesced = False
@@ -337,7 +373,7 @@ class SparseTensor:
 
     def select(self, dim: int, index: int) -> Any:
         """One place of a dim of coordinates, without the dim."""
-        dim %= self.ndim
+        dim = wrap_dim(dim, self.ndim)
         size = self.shape[dim]
         if not -size <= index < size:
             raise IndexError(
@@ -355,8 +391,10 @@ class SparseTensor:
 
     def __getitem__(self, key: Any) -> Any:
         keys = key if isinstance(key, tuple) else (key,)
-        if not all(isinstance(each, int) for each in keys) or len(keys) > self.ndim:
-            raise _not_for_sparse("as_strided")
+        if not all(isinstance(each, int) for each in keys):
+            raise not_for_sparse("as_strided")
+        if len(keys) > self.ndim:
+            raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
         found: Any = self
         for each in keys:
             found = found.select(0, each)
@@ -369,7 +407,7 @@ class SparseTensor:
             return getattr(self._value, name)
 
         def refused(*arguments: Any, **named: Any) -> Any:
-            raise _not_for_sparse(name)
+            raise not_for_sparse(name)
 
         return refused
 
@@ -419,7 +457,7 @@ def part_text(part: Tensor) -> str:
     return printing.repr_of(part).replace(f", dtype={part.dtype})", ")")
 
 
-def _not_for_sparse(name: str) -> NotImplementedError:
+def not_for_sparse(name: str) -> NotImplementedError:
     """torch's error of an operator that sparse tensors have not."""
     return NotImplementedError(
         f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend."

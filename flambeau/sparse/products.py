@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.base import dtypes
+from flambeau.base import dtypes, shapes
 from flambeau.base.errors import helped
 from flambeau.sparse.coo import SparseTensor
 from flambeau.tensor import Tensor
@@ -107,10 +107,10 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
     input = input if dtype is None else input.to(dtype)
     if dim is None:
         return t.sum(input._value)
-    dims = [dim] if isinstance(dim, int) else list(dim)
-    if not dims:
+    given = [dim] if isinstance(dim, int) else list(dim)
+    if not given:
         raise RuntimeError("Expected dim to be non-empty")
-    dims = [_wrapped(each, input.ndim) for each in dims]
+    dims = shapes.wrap_dims(given, input.ndim)
     count = input.sparse_dim()
     kept = [each for each in range(count) if each not in dims]
     values = input._value
@@ -124,15 +124,6 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
         return SparseTensor(input._index, values, shape, input._coalesced)
     index = t.stack([input._index[each] for each in kept], 0)
     return SparseTensor(index, values, shape, False).coalesce()
-
-
-def _wrapped(dim: int, ndim: int) -> int:
-    if not -ndim <= dim < ndim:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
-            f"{dim})"
-        )
-    return dim % ndim
 
 
 def _exponents(input: SparseTensor, dim: int) -> tuple[SparseTensor, Any, Any, Any]:
@@ -152,7 +143,7 @@ def _exponents(input: SparseTensor, dim: int) -> tuple[SparseTensor, Any, Any, A
 
 def _softmaxed(input: SparseTensor, dim: int, dtype: Any, is_log: bool) -> SparseTensor:
     input = input if dtype is None else input.to(dtype)
-    dim = _wrapped(dim, input.ndim)
+    dim = shapes.wrap_dim(dim, input.ndim)
     count = input.sparse_dim()
     if dim >= count:
         input = input.coalesce()
@@ -183,7 +174,7 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
 
 def cat(tensors: Any, dim: int = 0) -> SparseTensor:
     """Sparse tensors joined along a dim of coordinates."""
-    dim = _wrapped(dim, tensors[0].ndim)
+    dim = shapes.wrap_dim(dim, tensors[0].ndim)
     indices, values, before = [], [], 0
     for each in tensors:
         columns = [each._index[n] + (before if n == dim else 0) for n in range(each.sparse_dim())]
@@ -201,8 +192,20 @@ def stack(tensors: Any, dim: int = 0) -> SparseTensor:
 
 
 def dense_sum(dense: Tensor, sparse: SparseTensor, alpha: Any) -> Tensor:
-    """dense + alpha * sparse."""
-    rows = dense.expand(tuple(sparse.shape)).reshape(-1, *sparse._value.shape[1:])
+    """dense + alpha * sparse.
+
+    Raises   RuntimeError: their sizes differ; neither is broadcast.
+    """
+    if dense.shape != sparse.shape:
+        raise RuntimeError(
+            helped(
+                f"add: expected 'self' and 'other' to have same size, but self has size "
+                f"{list(dense.shape)} while other has size {list(sparse.shape)} (FYI: dense-sparse "
+                "addition does not currently support broadcasting)",
+                fix="dense.expand(sparse.shape) + sparse",
+            )
+        )
+    rows = dense.reshape(-1, *sparse._value.shape[1:])
     values = sparse._value * alpha
     element = queries.result_type(dense, values)
     found = rows.to(element).index_add(0, sparse._keys(), values.to(element))

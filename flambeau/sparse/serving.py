@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from flambeau.base import dtypes
+from flambeau.base.promotion import SCALAR_TYPE_NAMES
 from flambeau.sparse import making, products
-from flambeau.sparse.coo import SparseTensor, _not_for_sparse
+from flambeau.sparse.coo import SparseTensor, not_for_sparse
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
 from flambeau.tensor.public import queries
@@ -113,21 +114,55 @@ def pow(one: SparseTensor, exponent: Any) -> SparseTensor:
     return kept._with_values(kept._value**exponent)
 
 
+# torch's sentences about results that the dtype written to does not hold.
+_NOT_HELD: Final = {
+    "add": "Can't convert result type {} to output {} in add operation",
+    "mul": "Can't convert result type {} to output {}",
+    "div": "result type {} can't be cast to the desired output type {}",
+}
+
+
+def _check_held(function: Callable[..., Any], made: Any, kept: Any) -> None:
+    if not queries.can_cast(made.dtype, kept.dtype):
+        names = [SCALAR_TYPE_NAMES[each.dtype.name] for each in (made, kept)]
+        raise RuntimeError(_NOT_HELD[function.__name__].format(*names))
+
+
 def _inplace(function: Callable[..., Any]) -> Callable[..., Any]:
     def changed(self: Any, *arguments: Any, **named: Any) -> Any:
         made = function(self, *arguments, **named)
+        _check_held(function, made, self)
         if isinstance(self, SparseTensor):
-            self._index, self._value, self._coalesced = made._index, made._value, made._coalesced
-            return self
+            return self.hold(made._index, made._value, made._coalesced)
         return self.copy_(made.to_dense() if isinstance(made, SparseTensor) else made)
 
     return changed
 
 
+def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Store what another sparse tensor stores, with its size.
+
+    Raises   RuntimeError: only one of both is sparse, or their numbers of sparse dims differ."""
+    if not isinstance(self, SparseTensor) or not isinstance(src, SparseTensor):
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+            f"{self.type()} and src type = {src.type()}"
+        )
+    count, others = self.sparse_dim(), src.sparse_dim()
+    if count != others and self._nnz():
+        raise RuntimeError(
+            f"changing the number of sparse dimensions (from {count} to {others}) on a non-empty "
+            "sparse tensor is not supported."
+        )
+    return self.hold(t.clone(src._index), t.clone(src._value), src._coalesced, src.shape)
+
+
 def add_(one: Any, other: Any, *, alpha: Any = 1) -> Any:
     """one += alpha * other."""
     if isinstance(one, Tensor) and other.sparse_dim() == 1 and one.shape == other.shape:
-        return one.index_add_(0, other._index[0], (other._value * alpha).to(one.dtype))
+        values = other._value * alpha
+        _check_held(add, values, one)
+        return one.index_add_(0, other._index[0], values.to(one.dtype))
     return _inplace(add)(one, other, alpha=alpha)
 
 
@@ -144,7 +179,7 @@ def sub_(one: Any, other: Any, *, alpha: Any = 1) -> Any:
 def norm(self: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Tensor:
     """Norm of all elements."""
     if dim is not None:
-        raise _not_for_sparse("norm")
+        raise not_for_sparse("norm")
     return self.coalesce()._value.norm(p)
 
 
@@ -162,8 +197,9 @@ def zeros_like(self: SparseTensor, *, dtype: Any = None, **named: Any) -> Sparse
 FUNCTIONS: Final[dict[str, Any]] = {
     "add": add, "sub": sub, "subtract": sub, "mul": mul, "multiply": mul, "div": div,
     "divide": div, "true_divide": div, "pow": pow, "add_": add_, "sub_": sub_,
-    "mul_": _inplace(mul), "div_": _inplace(div), "mm": products.mm, "matmul": products.matmul,
-    "mv": products.matmul, "spmm": products.mm, "addmm": products.addmm, "sum": sum, "norm": norm,
+    "copy_": copy_, "mul_": _inplace(mul), "div_": _inplace(div), "mm": products.mm,
+    "matmul": products.matmul, "mv": products.matmul, "spmm": products.mm,
+    "addmm": products.addmm, "sum": sum, "norm": norm,
     "cat": products.cat, "concat": products.cat, "sparse_mask": making.sparse_mask,
     "stack": products.stack, "zeros_like": zeros_like, "empty_like": zeros_like,
     "__add__": add, "__radd__": lambda one, other: add(other, one), "__sub__": sub,
@@ -186,13 +222,13 @@ def torch_function(
     if found is None and args and isinstance(args[0], SparseTensor):
         found = vars(SparseTensor).get(name)
     if not callable(found):
-        raise _not_for_sparse(name)
+        raise not_for_sparse(name)
     return found(*args, **named)
 
 
 def _refusing(name: str) -> Callable[..., Any]:
     def refused(*arguments: Any, **named: Any) -> Any:
-        raise _not_for_sparse(name)
+        raise not_for_sparse(name)
 
     return refused
 

@@ -101,6 +101,39 @@ def test_dims_of_values_come_after_those_of_coordinates():
         mixed.permute(1, 0)
 
 
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda s: s.size(5), IndexError, r"expected to be in range of \[-2, 1\], but got 5"),
+        (lambda s: s.unsqueeze(7), IndexError, r"expected to be in range of \[-3, 2\], but got 7"),
+        (lambda s: s.select(5, 0), IndexError, "but got 5"),
+        (lambda s: s.transpose(0, 4), IndexError, "but got 4"),
+        (lambda s: s.permute(0, 3), IndexError, "but got 3"),
+        (lambda s: s.permute(0), RuntimeError, "number of dimensions in the tensor input does not"),
+        (lambda s: s.permute(0, 0), RuntimeError, r"permute\(\): duplicate dims are not allowed"),
+        (lambda s: s.index_select(5, torch.tensor([0])), IndexError, "but got 5"),
+        (lambda s: s.index_select(0, torch.tensor([7])), IndexError, "index contains 7 that is"),
+        (lambda s: s[0, 0, 0], IndexError, "too many indices for tensor of dimension 2"),
+        (lambda s: torch.sparse.sum(s, (0, 0)), RuntimeError, "dim 0 appears multiple times"),
+    ],
+)
+def test_dims_and_places_that_are_not_there_are_refused(call, error, says):
+    with pytest.raises(error, match=says):
+        call(matrix())
+    assert matrix().transpose(-1, 0).shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "write", [lambda s: s.mul_(2), lambda s: s.add_(s), lambda s: s.zero_(), lambda s: s.copy_(s)]
+)
+def test_leaves_are_not_written_in_grad_mode(write):
+    leaf = matrix(requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        write(leaf)
+    with torch.no_grad():
+        write(leaf)
+
+
 def test_a_leaf_has_a_gradient_where_it_has_elements():
     leaf = matrix(requires_grad=True)
     torch.sparse.mm(leaf, torch.ones(3, 1)).sum().backward()

@@ -11,6 +11,10 @@ def sparse():
     return torch.tensor(DENSE).to_sparse()
 
 
+def rows():
+    return torch.sparse_coo_tensor([[0, 1]], DENSE, (2, 2))
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -40,6 +44,15 @@ def test_as_dense_ones(call):
         (lambda s: s == s, NotImplementedError, "Could not run 'aten::eq'"),
         (torch.exp, NotImplementedError, "Could not run 'aten::exp'"),
         (lambda s: s + torch.ones(3, 3).to_sparse(), RuntimeError, "expected sizes of 'self'"),
+        (lambda s: torch.ones(2) + s, RuntimeError, "does not currently support broadcasting"),
+        (lambda s: torch.ones(2, 2).long().add_(s), RuntimeError, "Long in add operation"),
+        (lambda s: s.long().add_(s), RuntimeError, "Long in add operation"),
+        (lambda s: torch.ones(2, 2).long().sub_(rows()), RuntimeError, "Long in add operation"),
+        (lambda s: s.long().mul_(s), RuntimeError, "Can't convert result type Float to output L"),
+        (lambda s: s.long().div_(2), RuntimeError, "result type Float can't be cast to the des"),
+        (lambda s: s.copy_(torch.ones(2, 2)), RuntimeError, "between dense and sparse Tensors is"),
+        (lambda s: torch.ones(2, 2).copy_(s), RuntimeError, "between dense and sparse Tensors is"),
+        (lambda s: s.copy_(rows()), RuntimeError, r"sparse dimensions \(from 2 to 1\) on a non-em"),
     ],
 )
 def test_refusals(call, error, says):
@@ -47,7 +60,15 @@ def test_refusals(call, error, says):
         call(sparse())
 
 
+def test_writes_keep_the_dtype_and_copies_take_the_size():
+    assert sparse().mul_(sparse().double()).dtype is torch.float32
+    copied = sparse().long().copy_(torch.ones(3, 1).to_sparse())
+    assert copied.dtype is torch.int64
+    assert copied.to_dense().tolist() == [[1], [1], [1]]
+
+
 def test_dtypes():
+    assert sparse().itemsize == 4
     assert sparse().double().dtype is torch.float64
     assert sparse().bool().to_dense().tolist() == [[False, True], [True, False]]
     assert sparse().type() == "torch.sparse.FloatTensor"
