@@ -104,10 +104,9 @@ class Product(SumLike):
         n_zeros = zeros.sum(dim, True)
         others = t.prod_dims(t.masked_fill(input, zeros, 1), dim, True)
         at_zero = t.logical_and(zeros, n_zeros == 1)
-        slope = out / t.masked_fill(input, zeros, 1)
-        if not t.is_grad_enabled():  # else it moves with the zero, which `out` knows
-            # Beside zeros nothing moves, whatever the others' product would overflow to.
-            slope = t.where(n_zeros == 0, slope, t.where(t.isnan(others), others, 0))
+        # Beside zeros nothing moves, whatever the others' product would overflow to.
+        beside = t.where(t.isnan(others), others, 0)
+        slope = t.where(n_zeros == 0, out / t.masked_fill(input, zeros, 1), beside)
         slope = t.where(at_zero, others, slope)
         if t.is_grad_enabled():
             # Beside one zero, and at each of two, 0 by the product of the rest: it depends on that
