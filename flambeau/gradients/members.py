@@ -7,10 +7,13 @@ Not here  the Tensor class that shows these as members (tensor/)."""
 
 from __future__ import annotations
 
+import sys
 import warnings
+from types import FrameType
 from typing import Any, Final
 
 from flambeau.base.errors import helped
+from flambeau.engine import callsite
 from flambeau.gradients.graph import AccumulateGrad, exposed
 from flambeau.gradients.recording.rebase import StridedNode
 from flambeau.gradients.runtime import RUNTIME
@@ -153,8 +156,28 @@ NEEDS_FLOATING: Final = "only Tensors of floating point and complex dtype can re
 OF_NEW_TENSORS: Final = "O" + NEEDS_FLOATING[1:]  # of the argument requires_grad=True
 
 
+def _no_flag(flag: Any) -> TypeError:
+    """torch's error for requires_grad="False" and the like, which names the function called."""
+    frame: FrameType | None = sys._getframe(2)
+    name = ""
+    while frame is not None and callsite.is_internal(frame.f_code):
+        if frame.f_code.co_name not in ("called", "unasked"):  # wrappers of public functions
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    return TypeError(
+        helped(
+            f"{name}(): argument 'requires_grad' must be bool, not {type(flag).__name__}",
+            fix="requires_grad=True or requires_grad=False",
+        )
+    )
+
+
 def set_requires_grad(tensor: Any, flag: bool, message: str = NEEDS_FLOATING) -> None:
-    """Make a leaf of the tensor, or take it out of all graphs to come."""
+    """Make a leaf of the tensor, or take it out of all graphs to come.
+
+    Raises TypeError for a flag that is no bool: requires_grad="False" would mean yes."""
+    if flag.__class__ is not bool:
+        raise _no_flag(flag)
     own = history(tensor)
     if own is not None and own.__class__ is not AccumulateGrad:
         if flag:

@@ -65,7 +65,7 @@ def _fresh(
         return _into(out, name, shape, element, generator, fill)
     made = _drawn(contiguous(shape, kind, creation.chosen_device(where)), generator, fill)
     if requires_grad:
-        members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
+        members.set_requires_grad(made, requires_grad, members.OF_NEW_TENSORS)
     return made
 
 
@@ -120,7 +120,7 @@ def _filled_like(name: str, input: Tensor, named: dict[str, Any], fill: Fill) ->
     _refuse_others(name, named)
     made = _drawn(given, generator, fill)
     if requires_grad:
-        members.set_requires_grad(made, True)
+        members.set_requires_grad(made, requires_grad)
     return made
 
 
@@ -215,7 +215,7 @@ def randperm(n: int, **named: Any) -> Tensor:
     if element is not dtypes.int64 or requires_grad:
         made = made.to(element)
         if requires_grad:
-            members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
+            members.set_requires_grad(made, requires_grad, members.OF_NEW_TENSORS)
         return made
     index_bounds.know(made, 0, max(n - 1, 0))
     return made

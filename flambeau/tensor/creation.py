@@ -64,7 +64,7 @@ def empty_layout(given: Layout, requires_grad: bool = False) -> Tensor:
     """Tensor of a layout with undefined contents."""
     made = new_tensor(empty_storage(given), given)
     if requires_grad:
-        members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
+        members.set_requires_grad(made, requires_grad, members.OF_NEW_TENSORS)
     return made
 
 
@@ -102,7 +102,7 @@ def tensor(
     else:
         made = _from_python(data, dtype, where)
     if requires_grad:
-        members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
+        members.set_requires_grad(made, requires_grad, members.OF_NEW_TENSORS)
     return made
 
 
@@ -201,7 +201,7 @@ def asarray(
         made = made.clone()
     if requires_grad:
         made = made.detach()
-        members.set_requires_grad(made, True)
+        members.set_requires_grad(made, requires_grad)
     return made
 
 

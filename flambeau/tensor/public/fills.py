@@ -72,7 +72,7 @@ def recorded(
     if local.inference:
         binding(name).mark_inference(made)
     if requires_grad:
-        members.set_requires_grad(made, True, members.OF_NEW_TENSORS)
+        members.set_requires_grad(made, requires_grad, members.OF_NEW_TENSORS)
     return made
 
 
