@@ -328,7 +328,16 @@ def check_floating(kernel: str, given: Layout) -> None:
 def not_implemented(kernel: str, given: dtype) -> NotImplementedError:
     """torch's error where a kernel does not exist for a dtype."""
     message = f"\"{kernel}\" not implemented for '{type_name(given)}'"
-    return NotImplementedError(helped(message, fix="convert with .to(torch.float32)"))
+    return NotImplementedError(helped(message, fix=_another_dtype(given)))
+
+
+def _another_dtype(given: dtype) -> str:
+    """What to convert to: a kernel that lacks float32 or float64 is one for integers or masks."""
+    if given.is_complex:
+        return "take a real number of it: .real or .abs()"
+    if given in (dtypes.float32, dtypes.float64):
+        return "compare first, as in x != 0, or convert with .to(torch.int64)"
+    return "convert with .to(torch.float32)"
 
 
 class EveryDim(tuple[int, ...]):

@@ -11,6 +11,7 @@ import warnings
 from typing import Any, Final
 
 from flambeau.autograd.grad_mode import no_grad
+from flambeau.base.errors import helped
 from flambeau.gradients.autocast import in_float32
 from flambeau.tensor import Tensor, creation
 from flambeau.tensor import functions as t
@@ -196,7 +197,13 @@ def binary_cross_entropy(
             inside = [(each >= 0).logical_and(each <= 1).all() for each in (input, target)]
         for name, holds in zip(("input", "target"), inside, strict=True):
             if not holds:
-                raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+                fix = "input.sigmoid(), or binary_cross_entropy_with_logits, which takes any number"
+                raise RuntimeError(
+                    helped(
+                        f"all elements of {name} should be between 0 and 1",
+                        fix=fix if name == "input" else None,
+                    )
+                )
     return t.binary_cross_entropy(input, target, weight, reduction)
 
 

@@ -84,7 +84,9 @@ def _check_statistics(channels: int, given: Any) -> None:
     """Refuse running statistics and parameters of another number of channels."""
     for name, each in zip(("running_mean", "running_var", "weight", "bias"), given, strict=True):
         if each is not None and each.numel() != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {each.numel()}")
+            from flambeau.ops.rows.batch_normalization import not_of_channels
+
+            raise not_of_channels(name, channels, each.numel())
 
 
 def _without_channels(input: Any, running_mean: Any, weight: Any, bias: Any) -> Any:

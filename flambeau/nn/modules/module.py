@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from flambeau.base.errors import helped
 from flambeau.nn.modules import conversions, global_hooks, hooks, paths, state
 from flambeau.nn.modules.global_hooks import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, through
 from flambeau.nn.modules.naming import indented, type_name
@@ -22,6 +23,16 @@ from flambeau.tensor import Tensor
 
 __all__ = ["Module", *global_hooks.__all__]
 globals().update({name: getattr(global_hooks, name) for name in global_hooks.__all__})
+
+
+def _not_begun(kind: str) -> AttributeError:
+    """torch's error where something is assigned before there are tables to hold it."""
+    return AttributeError(
+        helped(
+            f"cannot assign {kind} before Module.__init__() call",
+            fix="call super().__init__() first in the class's __init__",
+        )
+    )
 
 
 class Module:
@@ -106,7 +117,7 @@ class Module:
         own = self.__dict__
         if isinstance(value, Parameter):
             if "_parameters" not in own:
-                raise AttributeError("cannot assign parameters before Module.__init__() call")
+                raise _not_begun("parameters")
             self._drop(name, "_parameters")
             self.register_parameter(name, value)
             return
@@ -122,7 +133,7 @@ class Module:
         modules = own.get("_modules")
         if isinstance(value, Module):
             if modules is None:
-                raise AttributeError("cannot assign module before Module.__init__() call")
+                raise _not_begun("module")
             self._drop(name, "_modules")
             modules[name] = through(global_hooks.MODULES, self, name, value)
             return
@@ -188,7 +199,7 @@ class Module:
     def register_parameter(self, name: str, param: Any) -> None:
         """Add a parameter under a name; None reserves the name."""
         if "_parameters" not in self.__dict__:
-            raise AttributeError("cannot assign parameter before Module.__init__() call")
+            raise _not_begun("parameter")
         self._check_name(name, "parameter", self._parameters)
         if param is None:
             self._parameters[name] = None
@@ -209,7 +220,7 @@ class Module:
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add a tensor of state that is not trained."""
         if "_buffers" not in self.__dict__:
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
+            raise _not_begun("buffer")
         self._check_name(name, "buffer", self._buffers)
         if tensor is not None and not state.is_kept(tensor):
             raise TypeError(

@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from flambeau.base import promotion
+from flambeau.base.errors import helped
 from flambeau.gradients.autocast import is_autocast_enabled
 from flambeau.nn.functions import recurrence
 from flambeau.nn.functions.dropout import dropout
@@ -131,8 +132,11 @@ class RNNBase(Module):
             raise RuntimeError(f"input must have {n_dims} dimensions, got {input.dim()}")
         if input.shape[-1] != self.input_size:
             raise RuntimeError(
-                "input.size(-1) must be equal to input_size. Expected "
-                f"{self.input_size}, got {input.shape[-1]}"
+                helped(
+                    "input.size(-1) must be equal to input_size. Expected "
+                    f"{self.input_size}, got {input.shape[-1]}",
+                    expected=f"{self.input_size} features in its last dim",
+                )
             )
 
     def _expected_size(self, input: Any, batch_sizes: Any, width: int) -> tuple[int, int, int]:
@@ -247,6 +251,16 @@ class RNNBase(Module):
         return self._finished(output, has_batch), last if has_batch else last.squeeze(1)
 
 
+def _two_states(hx: Any) -> tuple[Any, Any]:
+    """What an LSTM begins with: (h_0, c_0). Raises what looking for the second raises."""
+    try:
+        return hx[0], hx[1]
+    except IndexError as error:
+        raise IndexError(
+            helped(str(error), expected="hx as a tuple of two tensors, (h_0, c_0)")
+        ) from None
+
+
 def _check_settings(
     bias: Any, batch_first: Any, input_size: Any, hidden_size: Any, num_layers: int, dropout: Any,
     proj_size: int,
@@ -325,7 +339,7 @@ class LSTM(RNNBase):
         """The checked states that steps of a batch begin with."""
         count = self.num_layers * (2 if self.bidirectional else 1)
         batch = steps.shape[1] if batch is None else batch
-        first, second = (None, None) if hx is None else (hx[0], hx[1])
+        first, second = (None, None) if hx is None else _two_states(hx)
         hidden = self._start(first, (count, batch, self._state_width()), steps, _OF_STATES[0])
         cell = self._start(second, (count, batch, self.hidden_size), steps, _OF_STATES[1])
         return hidden, cell
@@ -338,10 +352,11 @@ class LSTM(RNNBase):
         steps, has_batch = self._batched(input)
         if hx is not None:
             n_dims = 3 if has_batch else 2
-            if hx[0].dim() != n_dims or hx[1].dim() != n_dims:
+            hidden, cell = _two_states(hx)
+            if hidden.dim() != n_dims or cell.dim() != n_dims:
                 raise RuntimeError(
                     f"For {_KINDS[n_dims]} input, hx and cx should also be {n_dims}-D but got "
-                    f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+                    f"({hidden.dim()}-D, {cell.dim()}-D) tensors"
                 )
             hx = hx if has_batch else [each.unsqueeze(1) for each in hx]
         output, last = self._run(steps, self.first_states(hx, steps))

@@ -40,7 +40,13 @@ def check_dtypes(one: Layout, other: Layout, kernel: str = "addmm_impl_cpu_") ->
         )
     if kernel == "addmv_impl_cpu":
         names = f"{type_name(other)}, {type_name(one)}, and {type_name(other)}"
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names}")
+        raise RuntimeError(
+            helped(
+                f"addmv input tensors must have the same dtype, but got {names}",
+                given=f"a matrix of {one.dtype}, a vector of {other.dtype}",
+                fix=f"convert one with .to({one.dtype})",
+            )
+        )
     if kernel == "bmm":
         if one.dtype is dtypes.bool_:
             raise not_implemented(kernel, one.dtype)
@@ -54,10 +60,11 @@ def check_dtypes(one: Layout, other: Layout, kernel: str = "addmm_impl_cpu_") ->
     )
 
 
-def cannot_multiply(rows: int, inner: int, other_inner: int, columns: int) -> RuntimeError:
+def cannot_multiply(
+    rows: int, inner: int, other_inner: int, columns: int, *, fix: str | None = None
+) -> RuntimeError:
     """torch's error where the inner sizes differ."""
-    fix = None
-    if inner == columns:
+    if fix is None and inner == columns:
         fix = "transpose the second matrix: mat2.T"
     return RuntimeError(
         helped(
@@ -433,7 +440,9 @@ class Linear(Operator):
             )
         if input.shape[-1] != weight.shape[1]:
             rows = prod(input.shape[:-1])
-            raise cannot_multiply(rows, input.shape[-1], weight.shape[1], weight.shape[0])
+            given, wanted = input.shape[-1], weight.shape[1]
+            fix = f"an input of {wanted} features in its last dim, or in_features={given}"
+            raise cannot_multiply(rows, given, wanted, weight.shape[0], fix=fix)
         check_dtypes(input, weight)
 
     def lower(self, b: Any, input: Any, weight: Any, bias: Any) -> Any:

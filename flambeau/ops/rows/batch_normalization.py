@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import shapes
+from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
 from flambeau.ops.define import (
     Inferred,
@@ -61,6 +62,17 @@ def channel_sum_of(b: Any, formula: Any, values: Any) -> Any:
 def channel_count(b: Any, value: Any, less: int = 0) -> Any:
     """How many elements a channel has, less some."""
     return b.size_number(n_reduced(value.shape, channel_dims(len(value.shape))) - less, value.dtype)
+
+
+def not_of_channels(name: str, channels: int, n_elements: int) -> RuntimeError:
+    """torch's error for running statistics and parameters of another number of channels."""
+    return RuntimeError(
+        helped(
+            f"{name} should contain {channels} elements not {n_elements}",
+            given=f"an input of {channels} channels in dim 1",
+            fix=f"num_features={channels} where the layer is made",
+        )
+    )
 
 
 @operator(
@@ -198,9 +210,7 @@ class BatchNormEval(Operator):
         given = [each for each in (input, mean, var, weight, bias) if each is not None]
         for name, each in (("running_mean", mean), ("weight", weight), ("bias", bias)):
             if each is not None and each.n_elements != input.shape[1]:
-                raise RuntimeError(
-                    f"{name} should contain {input.shape[1]} elements not {each.n_elements}"
-                )
+                raise not_of_channels(name, input.shape[1], each.n_elements)
         return contiguous(input.shape, input.dtype, shapes.common_device(given))
 
     def lower(

@@ -308,7 +308,13 @@ class BinaryCrossEntropy(WeightedLoss):
                 "have the same size."
             )
         if input.dtype is not target.dtype:
-            raise RuntimeError(f"Found dtype {type_name(target)} but expected {type_name(input)}")
+            raise RuntimeError(
+                helped(
+                    f"Found dtype {type_name(target)} but expected {type_name(input)}",
+                    given=f"input of {input.dtype}, target of {target.dtype}",
+                    fix=f"target.to({input.dtype})",
+                )
+            )
         return self.checked_weights(input, target, reduction, weight)
 
     def lower(
@@ -355,8 +361,12 @@ class LogitsBinaryCrossEntropy(WeightedLoss):
     ) -> Inferred:
         if input.shape != target.shape:
             raise ValueError(
-                f"Target size (torch.Size({list(target.shape)})) must be the same as input size "
-                f"(torch.Size({list(input.shape)}))"
+                helped(
+                    f"Target size (torch.Size({list(target.shape)})) must be the same as input "
+                    f"size (torch.Size({list(input.shape)}))",
+                    expected="one number for each of the input's",
+                    fix="target.view_as(input)" if input.n_elements == target.n_elements else None,
+                )
             )
         inferred = self.checked_weights(input, target, reduction, weight, pos_weight)
         if target.dtype is dtypes.bool_:

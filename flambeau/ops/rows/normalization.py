@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.base import dtypes, shapes
+from flambeau.base.errors import helped
 from flambeau.base.layout import Layout, contiguous
 from flambeau.ops.define import (
     Inferred,
@@ -41,8 +42,11 @@ def check_normalized_shape(name: str, input: Layout, shape: tuple[int, ...], **g
         wanted = "".join(f", {size}" for size in shape)
         wanted = wanted[2:] if name == "rms_norm" else wanted  # torch forgets a comma
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*{wanted}], but got "
-            f"input of size{list(input.shape)}"
+            helped(
+                f"Given normalized_shape={list(shape)}, expected input with shape [*{wanted}], but "
+                f"got input of size{list(input.shape)}",
+                fix="normalized_shape is the sizes of the input's last dims",
+            )
         )
 
 
