@@ -31,6 +31,8 @@ def run_script(script: str, arguments: list[str]) -> int:
     except OSError as error:
         return _refused(f"cannot read {str(path)!r}: {error.strerror}")
     as_torch()
+    # Whole, as Python has it: tracebacks and inspect find the source after os.chdir, too.
+    path = path.absolute()
     main = _main_module(str(path))
     sys.argv = [script, *arguments]
     # As `python SCRIPT` has it: the script's folder in place of where -m was called from.

@@ -26,7 +26,7 @@ def run(tmp_path):
         script.write_text(textwrap.dedent(text))
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(lib)])}
         done = subprocess.run(
-            [sys.executable, *command, str(script), *arguments],
+            [sys.executable, *command, os.path.join("folder", "script.py"), *arguments],
             capture_output=True,
             text=True,
             timeout=60,
@@ -49,6 +49,23 @@ def test_script_sees_what_python_would_show_it(run):
     ours = run(text, "--rate", "0.1", "-x")
     theirs = run(text, "--rate", "0.1", "-x", command=())
     assert ours.stdout == theirs.stdout
+
+
+def test_sources_are_found_from_another_folder(run):
+    text = """
+        import inspect, os, traceback
+        def f(x):
+            return 1 / x
+        os.chdir("/")
+        print(f.__code__.co_filename, inspect.getsource(f))
+        try:
+            f(0)
+        except ZeroDivisionError:
+            print(traceback.format_exc())
+    """
+    ours = run(text)
+    assert "return 1 / x" in ours.stdout
+    assert ours.stdout == run(text, command=()).stdout
 
 
 def test_torch_is_flambeau_the_same_module_objects(run):
