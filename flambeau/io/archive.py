@@ -17,7 +17,7 @@ from typing import Any, Final
 from flambeau.base import dtypes
 from flambeau.base.errors import helped
 from flambeau.base.layout import contiguous
-from flambeau.engine.external import OutsideBlock
+from flambeau.engine.external import OVER_READ_BYTES, PAGE_BYTES, External, OutsideBlock
 from flambeau.engine.storage import new_storage
 from flambeau.io import settings
 from flambeau.io.locations import restored
@@ -70,8 +70,9 @@ class Archive:
             raise ValueError("Unknown endianness type: " + order.decode(errors="replace"))
         self.is_swapped = order.decode() != sys.byteorder
         self.mapped: Any = None
+        self.is_shared = is_mapped and settings.get_default_mmap_options() == mmap.MAP_SHARED
         if is_mapped:
-            whole = _mapped(file)
+            whole = _mapped(file, self.is_shared)
             self.mapped = (ctypes.c_char * len(whole)).from_buffer(whole)
 
     def read(self, name: str) -> bytes:
@@ -108,15 +109,25 @@ class Archive:
         lengths = [int.from_bytes(header[at : at + 2], "little") for at in (26, 28)]
         start = entry.header_offset + _LOCAL_HEADER + sum(lengths)
         given = contiguous((n_bytes // element.itemsize,), element)
-        block = OutsideBlock(ctypes.addressof(self.mapped) + start, n_bytes, self.mapped)
-        if start % element.itemsize or start + n_bytes > len(self.mapped):
+        address = ctypes.addressof(self.mapped)
+        block = OutsideBlock(address + start, n_bytes, self.mapped)
+        room = address + len(self.mapped) + -len(self.mapped) % PAGE_BYTES
+        near_end = room - block.address - n_bytes < OVER_READ_BYTES
+        if (
+            start % element.itemsize
+            or start + n_bytes > len(self.mapped)
+            or (near_end and not self.is_shared)
+        ):
             return TypedStorage(creation.from_bytes(self.read(f"data/{key}"), given.shape, element))
-        return TypedStorage(new_tensor(new_storage(given, block), given))
+        storage = new_storage(given, block)
+        if self.is_shared:  # writes are the file's, and whoever has it mapped sees them: at once
+            storage.external = External(self.mapped, 0)
+        return TypedStorage(new_tensor(storage, given))
 
 
-def _mapped(file: Any) -> mmap.mmap:
+def _mapped(file: Any, is_shared: bool) -> mmap.mmap:
     """The file in memory: a copy on writing, or the file itself where that was asked for."""
-    if settings.get_default_mmap_options() == mmap.MAP_SHARED:
+    if is_shared:
         with open(file.name, "r+b") as writable:
             return mmap.mmap(writable.fileno(), 0, access=mmap.ACCESS_WRITE)
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

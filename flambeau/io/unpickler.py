@@ -26,7 +26,7 @@ from flambeau.tensor import Size, Tensor, creation
 from flambeau.tensor import functions as t
 from flambeau.tensor.public import formats
 from flambeau.tensor.public.typed.storages import TypedStorage
-from flambeau.tensor.tensor import new_tensor
+from flambeau.tensor.tensor import new_tensor, result_maker
 
 
 class _StorageType:
@@ -248,6 +248,8 @@ class Unpickler(pickle.Unpickler):
             return numpy.ndarray
         if (module, name) in _PLAIN:
             return getattr(import_module(module), name)
+        if module == "torch.return_types":
+            return result_maker(name)
         return safe_types.module_class(module, name)
 
     def _refused(self, module: str, name: str) -> Exception:

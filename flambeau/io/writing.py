@@ -33,6 +33,7 @@ from flambeau.sparse.csr import SparseRows
 from flambeau.tensor import Size, Tensor
 from flambeau.tensor.public import formats
 from flambeau.tensor.public.typed.storages import TypedStorage, UntypedStorage
+from flambeau.tensor.tensor import is_result
 
 ALIGNMENT: Final = 64
 _OWN: Final = (Tensor, Size, Device, formats.layout, SparseTensor, SparseRows)
@@ -134,6 +135,8 @@ class _Pickler(_PythonPickler):
         if isinstance(obj, SparseRows):
             rows = (obj.crow_indices(), obj.col_indices(), obj.values(), obj.shape)
             return (_name("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, rows))
+        if is_result(obj):
+            return (_name("torch.return_types", type(obj).__name__), (tuple(obj), {}))
         return NotImplemented
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
@@ -149,7 +152,7 @@ class _Pickler(_PythonPickler):
         if callable(obj) and is_functional(obj):
             super().save(_name("torch.nn.functional", obj.__name__), save_persistent_id)
             return
-        if isinstance(obj, _OWN) and id(obj) not in self.memo:
+        if (isinstance(obj, _OWN) or is_result(obj)) and id(obj) not in self.memo:
             function, arguments = self.reducer_override(obj)
             self.save_reduce(function, arguments, obj=obj)
             return

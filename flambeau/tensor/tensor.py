@@ -302,6 +302,11 @@ def _result_text(self: Any) -> str:
     return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(parts) + ")"
 
 
+def _result_parts(self: Any) -> tuple[Any, ...]:
+    # Pickles find no class by its name: another process may not have made it yet.
+    return result_tuple, (type(self).__name__, self._fields, tuple(self))
+
+
 def result_class(name: str, fields: tuple[str, ...]) -> Any:
     """A class of named tuples as torch.return_types has it."""
     kind = _RESULT_TYPES.get(name)
@@ -309,8 +314,21 @@ def result_class(name: str, fields: tuple[str, ...]) -> Any:
         kind = _named_tuple(name, fields)
         kind.__module__ = "torch.return_types"
         kind.__repr__ = _result_text
+        kind.__reduce__ = _result_parts
         _RESULT_TYPES[name] = kind
     return kind
+
+
+def is_result(value: Any) -> bool:
+    """Whether it is a named tuple as torch.return_types has them."""
+    return _RESULT_TYPES.get(type(value).__name__) is type(value)
+
+
+def result_maker(name: str) -> Any:
+    """What makes, of a tuple, the named tuple that a file of torch's names: a plain tuple where
+    nothing in this process has given such a one yet, and its fields are not known."""
+    kind = _RESULT_TYPES.get(name)
+    return lambda values, _=None: kind._make(values) if kind is not None else tuple(values)
 
 
 def result_tuple(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import pickle
 from pathlib import Path
 
 import pytest
 
 import flambeau as torch
 from flambeau import nn
+from flambeau.tensor.tensor import result_maker
 
 INTEGERS = ["bool", "uint8", "int8", "int16", "int32", "int64"]
 DTYPES = [*INTEGERS, "float16", "bfloat16", "float32", "float64"]
@@ -58,3 +60,19 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     """torch's sentence."""
     with pytest.raises(RuntimeError, match=r"Parent directory .* does not exist"):
         torch.save(torch.ones(1), tmp_path / "no" / "model.pt")
+
+
+def test_named_results(tmp_path: Path) -> None:
+    """What max and sort give comes back under its fields, from a pickle and from a file, which
+    needs leave; a name that no operator gave is a plain tuple."""
+    found = [torch.ones(2, 3).max(1), torch.arange(3.0).sort()]
+    torch.save(found, tmp_path / "two.pt")
+    for made in (
+        torch.load(tmp_path / "two.pt", weights_only=False),
+        pickle.loads(pickle.dumps(found)),
+    ):
+        assert [type(each) for each in made] == [type(each) for each in found]
+        assert [each.indices.tolist() for each in made] == [[0, 0], [0, 1, 2]]
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        torch.load(tmp_path / "two.pt")
+    assert type(result_maker("soft")((1, 2))) is tuple

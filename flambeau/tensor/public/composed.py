@@ -409,7 +409,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = list(choose(range(size), r))
     if r == 0:
-        return creation.empty(0, r, dtype=input._layout.dtype)
+        return creation.empty(0, dtype=input._layout.dtype)
     flat = creation.tensor([place for row in places for place in row], dtype=dtypes.int64)
     made: Tensor = functions.index_select(input, 0, flat).reshape(len(places), r)
     return made

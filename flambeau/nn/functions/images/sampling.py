@@ -111,8 +111,10 @@ def grid_sample(
     places = [image.padded(place, dim) for dim, place in enumerate(places)]
     if mode == "nearest":
         found = image.at([t.round(place) for place in places])
-        # A step's slope is zero, which the grid is told.
-        return found + (grid - grid.detach()).sum(-1)[:, None] * 0 if grid.requires_grad else found
+        if not grid.requires_grad:
+            return found
+        # A step's slope is zero, which the grid is told, wherever its places are.
+        return found - t.abs(t.sign(grid)).sum(-1)[:, None] * 0
     return _linear(image, places)
 
 
@@ -202,7 +204,7 @@ class _Image:
         for place, size in zip(places, self.sizes, strict=True):
             within = t.logical_and(place >= 0, place <= size - 1)
             inside = within if inside is None else t.logical_and(inside, within)
-            step = t.clamp(place.detach(), min=0, max=size - 1).long() * stride
+            step = t.where(within, place.detach(), 0).long() * stride  # NaN is outside
             index = step if index is None else index + step
             stride *= size
         batch, channels = self.flat.shape[:2]
