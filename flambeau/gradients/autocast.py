@@ -198,6 +198,11 @@ def in_float32(function: _Function) -> _Function:
     return wrapper  # type: ignore[return-value]
 
 
+def lowered(*tensors: Any) -> tuple[Any, ...]:
+    """Factors of a product that is none of the operators, as a region wants them."""
+    return _cast_call("", LOWER, tensors, {})[0] if _LOCAL.enabled else tensors
+
+
 def outside(function: Callable[..., Any], arguments: Any = (), named: Any = None) -> Any:
     """Call a function as if no region were there."""
     before, _LOCAL.enabled = _LOCAL.enabled, False

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau.base import dtypes, shapes
 from flambeau.base.errors import helped
+from flambeau.gradients import autocast
 from flambeau.sparse.coo import SparseTensor
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
@@ -56,7 +57,8 @@ def mm(mat1: Any, mat2: Any) -> Any:
     if isinstance(other, SparseTensor):
         return _of_sparse(one, other)
     rows, columns = one._index[0], one._index[1]
-    terms = t.index_select(other, 0, columns) * one._value.unsqueeze(1)
+    values, dense = autocast.lowered(one._value, other)
+    terms = t.index_select(dense, 0, columns) * values.unsqueeze(1)
     empty = t.zeros((one.shape[0], other.shape[1]), dtype=terms.dtype)
     return t.index_add(empty, 0, rows, terms)
 
@@ -94,6 +96,8 @@ def matmul(one: Any, other: Any) -> Any:
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * (mat1 @ mat2), of a sparse mat1."""
     product = mm(mat1, mat2)
+    if not isinstance(product, SparseTensor):
+        (input,) = autocast.lowered(input)
     return input * beta + product * alpha
 
 

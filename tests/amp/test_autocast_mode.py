@@ -139,6 +139,14 @@ def test_another_thread_is_not_in_the_region():
         (lambda a, b: torch.nn.GRU(3, 2)(a)[0], "float32"),
         (lambda a, b: torch.nn.LSTMCell(3, 2)(a)[0], "float32"),
         (lambda a, b: F.scaled_dot_product_attention(a[None], a[None], a[None]), "bfloat16"),
+        (lambda a, b: F.bilinear(a, a, a[None]), "float32"),
+        (lambda a, b: F.bilinear(a.half(), a.half(), a[None].half()), "float16"),
+        (lambda a, b: a.to_sparse() @ a, "bfloat16"),
+        (lambda a, b: torch.mv(a.to_sparse(), a[0]), "bfloat16"),
+        (lambda a, b: torch.sparse.mm(a.to_sparse(), a.half()), "bfloat16"),
+        (lambda a, b: torch.sparse.mm(a.to_sparse().double(), a.double()), "float64"),
+        (lambda a, b: torch.sparse.addmm(a, a.to_sparse(), a), "bfloat16"),
+        (lambda a, b: torch.sparse.mm(a.to_sparse(), a.to_sparse()), "float32"),
     ],
 )
 def test_policies_are_torchs(call, expected):

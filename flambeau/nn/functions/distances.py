@@ -12,7 +12,7 @@ from typing import Any
 from flambeau.base import dtypes, promotion
 from flambeau.base.errors import helped
 from flambeau.base.shapes import broadcast_shapes
-from flambeau.gradients.autocast import in_float32
+from flambeau.gradients.autocast import in_float32, outside
 from flambeau.gradients.modes import no_grad
 from flambeau.gradients.recording.drawn import shows
 from flambeau.nn.functions.losses import checked_reduction, chosen_reduction, reduced
@@ -80,7 +80,20 @@ def pdist(input: Any, p: float = 2.0) -> Any:
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """input1^T weight[o] input2 for every output o."""
+    """input1^T weight[o] input2 for every output o; autocast leaves its dtype."""
+    given = {"input1": input1, "input2": input2, "weight": weight}
+    if bias is not None:
+        given["bias"] = bias
+    if len({each.dtype for each in given.values()}) > 1:
+        got = ", ".join(
+            f"{name}: {promotion.C_TYPE_NAMES[each.dtype.name]}" for name, each in given.items()
+        )
+        raise RuntimeError(
+            helped(
+                f"All tensors must have the same dtype, got {got}",
+                fix=f"convert the others with .to({weight.dtype})",
+            )
+        )
     if input1.shape[:-1] != input2.shape[:-1]:
         raise RuntimeError(
             "bilinear(): input batch dimensions do not match at dim 0: got "
@@ -96,10 +109,16 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
             )
     # (n, i) @ (i, o * j) -> (n, o, j); times input2, summed over j
     outputs, n_first, n_second = weight.shape
+    if bias is not None and bias.shape[-1] != outputs:
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias.shape[-1]} but expected "
+            f"{outputs}"
+        )
     first = input1.reshape(-1, n_first)
     second = input2.reshape(-1, n_second, 1)
     flat = weight.permute(1, 0, 2).reshape(n_first, outputs * n_second)
-    result = first.mm(flat).reshape(-1, outputs, n_second).bmm(second)
+    result = outside(t.mm, (first, flat)).reshape(-1, outputs, n_second)
+    result = outside(t.bmm, (result, second))
     result = result.reshape(*input1.shape[:-1], outputs)
     return result if bias is None else result + bias
 
