@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from flambeau.base.missing import module_getattr
-from flambeau.fx.node import Argument, Node, Target, _function_text, _type_text, map_arg
+from flambeau.fx.node import Argument, Node, Target, function_text, map_arg, type_text
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 
@@ -323,7 +323,7 @@ class Graph:
                 continue
             if each.op == "output":
                 if each.type is not None:
-                    returned = f" -> {_type_text(each.type)}"
+                    returned = f" -> {type_text(each.type)}"
                 lines.append(self._codegen.generate_output(_text(each.args[0], names)))
                 continue
             done = [used.name for used in each.all_input_nodes if last_use[used] is each]
@@ -352,7 +352,7 @@ def _reserved(name: str) -> bool:
 
 
 def _argument_text(node: Node) -> str:
-    kind = f" : {_type_text(node.type)}" if node.type is not None else ""
+    kind = f" : {type_text(node.type)}" if node.type is not None else ""
     default = f" = {node.args[0]!r}" if node.args else ""
     return f"{node.target}{kind}{default}"
 
@@ -391,7 +391,7 @@ def _text(value: Any, names: dict[str, Any]) -> Any:
 
 def _global(value: Any, names: dict[str, Any]) -> str:
     """The name under which the text finds a value."""
-    base = re.sub(r"\W+", "_", _function_text(value) if callable(value) else str(value)) or "value"
+    base = re.sub(r"\W+", "_", function_text(value) if callable(value) else str(value)) or "value"
     if callable(value) and getattr(builtins, base, None) is value:
         return base
     base = base if not base[0].isdigit() else f"_{base}"

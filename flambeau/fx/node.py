@@ -185,7 +185,7 @@ class Node:
             return f"%{self.name} : {users} = placeholder[target={self.target}]{default}"
         if self.op == "output":
             return f"return {self.args[0]!r}"
-        target = self.target if isinstance(self.target, str) else _function_text(self.target)
+        target = self.target if isinstance(self.target, str) else function_text(self.target)
         head = f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={target}]"
         if self.op == "get_attr":
             return head
@@ -204,7 +204,8 @@ class _Bare(str):
         return str(self)
 
 
-def _type_text(kind: Any) -> str:
+def type_text(kind: Any) -> str:
+    """An annotation as a program would write it."""
     if not isinstance(kind, builtins.type):
         return repr(kind).removeprefix("typing.")
     if kind.__module__ == "builtins":
@@ -212,7 +213,7 @@ def _type_text(kind: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}".replace("flambeau.tensor.tensor.", "torch.")
 
 
-def _function_text(function: Any) -> str:
+def function_text(function: Any) -> str:
     """A function's name behind its module's, as programs know them."""
     name = getattr(function, "__name__", repr(function))
     module = getattr(function, "__module__", None) or "builtins"

@@ -3,7 +3,7 @@
 Keeps     duplicates add up, in the order given; gradients reach the values. Dims of coordinates
           come first, then dims that each value has of its own.
 Touches   tensor (functions), gradients (that there are such tensors).
-Not here  making them (making.py), products and folds (products.py, folds.py), functions of torch
+Not here  making them (making.py), products and folds over dims (products.py), functions of torch
           that are given one (serving.py)."""
 
 from __future__ import annotations

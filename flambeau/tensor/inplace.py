@@ -47,7 +47,7 @@ def call_inplace(binding: Binding, arguments: tuple[Any, ...], named: dict[str, 
     key = ("inplace", *call.key)
     signature = binding.signatures.get(key)
     if signature is None:
-        signature = _inplace_signature(binding, call, target._layout)
+        signature = inplace_signature(binding, call, target._layout)
         remember(binding.signatures, key, signature)
     if binding.name in FILLS:
         numbers = call.values if binding.name == "pow" else call.numbers
@@ -87,7 +87,7 @@ def operands_of(binding: Binding, call: Call) -> tuple[Any, ...]:
     )
 
 
-def _inplace_signature(binding: Binding, call: Call, target: Layout) -> Signature:
+def inplace_signature(binding: Binding, call: Call, target: Layout) -> Signature:
     outcome = _inferred(binding, call, (target,))
     (result,) = outcome.outputs
     if result.shape != target.shape:

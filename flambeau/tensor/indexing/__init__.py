@@ -52,7 +52,7 @@ def getitem(self: Tensor, key: Any) -> Any:
     if kind is int:
         found = memo.get(FIRST)
         if found is None:
-            found = _first(layout)
+            found = first_place(layout)
         seen, size, stride = found
         place = key + size if key < 0 else key
         if not 0 <= place < size:
@@ -128,7 +128,7 @@ def _form_of(key: tuple[Any, ...]) -> tuple[Any, Any]:
     return (tuple, *form), places
 
 
-def _first(layout: Layout) -> Any:
+def first_place(layout: Layout) -> Any:
     """View of one place of the first dim: (layout, size, stride)."""
     if not layout.ndim:
         raise IndexError(
@@ -225,7 +225,7 @@ def _located(layout: Layout, key: Any) -> tuple[Layout, int] | None:
     """Layout and relative offset of the view that a hot form of key names."""
     kind = key.__class__
     if kind is int:
-        first: Any = layout.memo.get(FIRST) or _first(layout)
+        first: Any = layout.memo.get(FIRST) or first_place(layout)
         seen, size, stride = first
         place = key + size if key < 0 else key
         if not 0 <= place < size:
@@ -386,7 +386,7 @@ def _write_signature(seen: Layout, value: Any, is_number: bool) -> Any:
     key = ("inplace", *call.key)
     signature = bound.signatures.get(key)
     if signature is None:
-        signature = inplace._inplace_signature(bound, call, seen)
+        signature = inplace.inplace_signature(bound, call, seen)
         remember(bound.signatures, key, signature)
     return signature
 

@@ -236,7 +236,7 @@ def taken_apart(self: Tensor, key: Any) -> Indexed:
     n_dims = consumed(items)
     if n_dims > ndim:
         if ndim == 0 and len(items) == 1 and items[0].__class__ is int:
-            indexing._first(self._layout)
+            indexing.first_place(self._layout)
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     plain: list[Any] = []
     where: list[tuple[int, Any]] = []
