@@ -249,20 +249,41 @@ def _put_where(input: Tensor, indices: Any) -> tuple[tuple[Tensor, ...], tuple[i
             found += columns
             dims += range(at, at + len(columns))
             at += len(columns)
+    if not dims:
+        if any(each is None for each in indices):
+            raise TypeError("expected Tensor as element 0 in argument 0, but got NoneType")
+        raise RuntimeError("index_put(): expected at least one tensor of indices, but got none")
     return tuple(found), tuple(dims)
+
+
+def _lone_mask(input: Tensor, indices: Any) -> tuple[Tensor, Any]:
+    """A single mask without dims writes all or nothing: it becomes a mask over a first dim of one
+    element. Beside other indices such a mask counts for nothing, as in torch."""
+    if not isinstance(indices, (tuple, list)) or len(indices) != 1:
+        return input, indices
+    mask = indices[0]
+    if not isinstance(mask, Tensor) or mask.ndim:
+        return input, indices
+    if mask._layout.dtype not in (dtypes.bool_, dtypes.uint8):
+        return input, indices
+    if not input._layout.ndim:
+        raise IndexError("too many indices for tensor of dimension 0 (got 1)")
+    return functions.unsqueeze(input, 0), (functions.reshape(mask, (1,)),)
 
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with values written, or added, at indices."""
-    found, dims = _put_where(input, indices)
-    made: Tensor = functions.index_put(input, found, values, accumulate, dims=dims)
-    return made
+    whole, indices = _lone_mask(input, indices)
+    found, dims = _put_where(whole, indices)
+    made: Tensor = functions.index_put(whole, found, values, accumulate, dims=dims)
+    return made if whole is input else made.squeeze(0)
 
 
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Values written, or added, at indices in place."""
-    found, dims = _put_where(input, indices)
-    functions.index_put_(input, found, values, accumulate, dims=dims)
+    whole, indices = _lone_mask(input, indices)
+    found, dims = _put_where(whole, indices)
+    functions.index_put_(whole, found, values, accumulate, dims=dims)
     return input
 
 
