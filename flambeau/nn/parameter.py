@@ -45,6 +45,11 @@ class Parameter(Tensor, metaclass=_FlaggedMeta):
     __torch_function__: Any = disabled
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        if requires_grad.__class__ is not bool:
+            raise TypeError(
+                "_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
+                f"{type(requires_grad).__name__}"
+            )
         if data is None:
             from flambeau.nn import names as torch
 

@@ -99,7 +99,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """Elements where the mask is true, as one row."""
     if mask._layout.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = shapes.broadcast_shapes(input._layout.shape, mask._layout.shape)
+    shape = shapes.broadcast_shapes(mask._layout.shape, input._layout.shape)
     whole = functions.expand(input, shape) if input._layout.shape != shape else input
     if mask._layout.shape != shape:
         mask = functions.expand(mask, shape)

@@ -107,7 +107,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype " + _kind(mask)
         )
-    whole, mask = broadcast_tensors(input, mask)
+    mask, whole = broadcast_tensors(mask, input)
     chosen = mask.reshape(-1)
     n_source = source.numel()
     if n_source < chosen.numel() and int(chosen.sum()) > n_source:
