@@ -12,7 +12,7 @@ from typing import Any
 from flambeau.base.errors import helped
 from flambeau.tensor.arguments import named_type
 from flambeau.tensor.arguments.parameters import NUMBERS_AS_TENSORS, Parameter, Parameters
-from flambeau.tensor.arguments.refusals import invalid_combination, wrong_argument
+from flambeau.tensor.arguments.refusals import counted, invalid_combination, wrong_argument
 
 
 def _has_overloads(callee: Parameters) -> bool:
@@ -70,7 +70,10 @@ def wrong_operand(callee: Parameters, position: int, values: list[Any]) -> TypeE
     parameter = parameters[position]
     wanted = "Number" if "Number" in parameter.kind else "Tensor"
     place = 0 if parameter.is_keyword else position + 1
-    return TypeError(wrong_argument(name, parameter.name, wanted, values[position], place))
+    return counted(
+        lambda at: TypeError(wrong_argument(name, parameter.name, wanted, values[position], at)),
+        place,
+    )
 
 
 def _takes(parameter: Parameter) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from flambeau.base.devices import Device
@@ -126,6 +126,19 @@ def wrong_argument(name: str, parameter: str, wanted: str, value: Any, position:
 
 def wrong_attribute(name: str, parameter: Parameter, value: Any, position: int) -> TypeError:
     """torch's error for an argument of another type than a bool's, an int's or ints'."""
+    return counted(lambda place: _wrong_attribute(name, parameter, value, place), position)
+
+
+def counted(make: Callable[[int], TypeError], position: int) -> TypeError:
+    """An error that names an argument's position; its `as_method` is the same of a method, which
+    counts its arguments without the tensor."""
+    error: Any = make(position)
+    if position > 1:
+        error.as_method = make(position - 1)
+    return error
+
+
+def _wrong_attribute(name: str, parameter: Parameter, value: Any, position: int) -> TypeError:
     if parameter.annotation != "Sizes":
         wanted = parameter.annotation.removesuffix(" | None")
         return TypeError(wrong_argument(name, parameter.name, wanted, value, position))
@@ -279,9 +292,12 @@ def answered(name: str, is_method: bool, arguments: tuple[Any, ...], named: dict
     """While a call's error is being handled: torch's error where the arguments fit no form, else
     the error itself."""
     told = refusal(name, arguments, named, is_method)
-    if told is None:
-        raise
     error = sys.exception()
+    if told is None:
+        as_method = getattr(error, "as_method", None)
+        if is_method and as_method is not None:
+            raise as_method from None
+        raise
     raise told from None if _says_the_same(error) else error
 
 

@@ -39,3 +39,19 @@ def test_overloads_say_what_all_arguments_were(call: object, given: str) -> None
     with pytest.raises(TypeError) as caught:
         call()  # type: ignore[operator]
     assert f"received an invalid combination of arguments - got {given}, but" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda x: torch.softmax(x, 1.0), r"'dim' \(position 2\) must be int, not float"),
+        (lambda x: x.softmax(1.0), r"'dim' \(position 1\) must be int, not float"),
+        (lambda x: x.softmax(dim=1.0), "'dim' must be int, not float"),
+        (lambda x: torch.select(x, 0, True), r"'index' \(position 3\) must be int, not bool"),
+        (lambda x: x.select(0, True), r"'index' \(position 2\) must be int, not bool"),
+        (lambda x: x.gather(0, 1), r"'index' \(position 2\) must be Tensor, not int"),
+    ],
+)
+def test_methods_count_their_arguments_without_the_tensor(call, says) -> None:
+    with pytest.raises(TypeError, match=says):
+        call(torch.ones(2, 2))
