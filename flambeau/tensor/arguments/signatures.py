@@ -86,6 +86,7 @@ FORMS: Final[dict[str, tuple[str, ...]]] = {
         ),
     ),
     "index_select": ("Tensor input, int dim, Tensor index, *, Tensor out=None",),
+    "masked_select": ("Tensor input, Tensor mask, *, Tensor out=None",),
     "permute": ("Tensor input, ints dims",),
     "reshape": ("Tensor input, ints shape",),
     "squeeze": ("Tensor input", "Tensor input, int dim", "Tensor input, ints dim"),

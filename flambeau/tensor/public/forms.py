@@ -95,6 +95,7 @@ def argwhere(input: Tensor) -> Tensor:
 
 
 @shows("MaskedSelectBackward0")
+@refuses("masked_select")
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """Elements where the mask is true, as one row."""
     if mask._layout.dtype is not dtypes.bool_:

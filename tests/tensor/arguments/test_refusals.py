@@ -50,6 +50,8 @@ def test_overloads_say_what_all_arguments_were(call: object, given: str) -> None
         (lambda x: torch.select(x, 0, True), r"'index' \(position 3\) must be int, not bool"),
         (lambda x: x.select(0, True), r"'index' \(position 2\) must be int, not bool"),
         (lambda x: x.gather(0, 1), r"'index' \(position 2\) must be Tensor, not int"),
+        (lambda x: x.masked_select(1), r"'mask' \(position 1\) must be Tensor, not int"),
+        (lambda x: torch.masked_select(x, 1), r"'mask' \(position 2\) must be Tensor, not int"),
     ],
 )
 def test_methods_count_their_arguments_without_the_tensor(call, says) -> None:
