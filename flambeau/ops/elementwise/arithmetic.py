@@ -178,6 +178,7 @@ class Divide(Elementwise):
     takes_complex = True
     holomorphic = True
     promote = INT_TO_FLOAT
+    specials = {"other": (0,)}
     taken_exactly = ("other",)
     bounds_need = "rounding_mode"
 
@@ -206,6 +207,7 @@ class Divide(Elementwise):
     def formula(
         self, k: Any, input: Operand, other: Operand, *, rounding_mode: str | None = None
     ) -> Any:
+        other = _as_divisor(k, input, other)
         if rounding_mode == "floor":
             return floor_quotient(k, input, other)
         if k.dtype_of(input).category >= 2:

@@ -82,3 +82,23 @@ def test_the_gradient_of_a_product_with_many_zeros():
     assert torch.func.grad(torch.prod)(rows).tolist() == [[0.0] * 3] * 3
     one = torch.tensor([2.0, 0.0, 3.0], requires_grad=True)
     assert torch.autograd.grad(one.prod(), one)[0].tolist() == [0.0, 6.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "divide",
+    [
+        lambda a, b: torch.div(a, b, rounding_mode="floor"),
+        lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+        lambda a, b: a.clone().div_(b, rounding_mode="floor"),
+        lambda a, b: a // b,
+        lambda a, b: a % b,
+        torch.fmod,
+    ],
+)
+def test_zero_is_refused_after_other_divisors(divide):
+    """What is remembered of a call with another number is not a call with 0."""
+    a = torch.tensor([7, 1, 0])
+    for divisor in (2, 3, 2):
+        divide(a, divisor).tolist()
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        divide(a, 0)
