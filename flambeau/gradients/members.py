@@ -156,12 +156,16 @@ NEEDS_FLOATING: Final = "only Tensors of floating point and complex dtype can re
 OF_NEW_TENSORS: Final = "O" + NEEDS_FLOATING[1:]  # of the argument requires_grad=True
 
 
+# What stands around functions that programs call.
+_WRAPPERS: Final = ("__call__", "called", "unasked")
+
+
 def _no_flag(flag: Any) -> TypeError:
     """torch's error for requires_grad="False" and the like, which names the function called."""
     frame: FrameType | None = sys._getframe(2)
     name = ""
     while frame is not None and callsite.is_internal(frame.f_code):
-        if frame.f_code.co_name not in ("called", "unasked"):  # wrappers of public functions
+        if frame.f_code.co_name not in _WRAPPERS:
             name = frame.f_code.co_name
         frame = frame.f_back
     return TypeError(
