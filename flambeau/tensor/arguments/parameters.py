@@ -240,17 +240,23 @@ class Parameters:
         return tuple(value)
 
 
-# Annotations of attributes that are bools, ints or sequences of ints: what most of them are.
-TYPES: Final = {"bool": bool, "int": int, "int | None": int, "Sizes": int}
+# Annotations of attributes that are bools, numbers or sequences of ints: what most of them are.
+# Any other value would fail where the operator is lowered, in the middle of others' work.
+TYPES: Final = {
+    "bool": bool, "int": int, "int | None": int, "Sizes": int, "float": float,
+    "float | None": float,
+}  # fmt: skip
 
 
 def _typed(parameter: Parameter, name: str, value: Any, position: int) -> Any:
-    """An argument of the function `name` that has to be a bool, an int, or ints; torch's error
+    """An argument of the function `name` that has to be a bool, a number, or ints; torch's error
     where it is not. Position 0: it came by name."""
     kind = parameter.annotation
-    if value is None and kind not in ("bool", "int"):
+    if value is None and kind not in ("bool", "int", "float"):
         return None
-    if kind == "Sizes" and (isinstance(value, (tuple, list)) or hasattr(value, "__iter__")):
+    if kind.startswith("float") and hasattr(value, "__float__"):
+        return value
+    if kind == "Sizes" and hasattr(value, "__iter__") and not isinstance(value, str):
         if not isinstance(value, (tuple, list)) or all(map(_is_int, value)):
             return value
     elif kind != "bool" and _is_int(value):

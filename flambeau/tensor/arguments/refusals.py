@@ -125,7 +125,7 @@ def wrong_argument(name: str, parameter: str, wanted: str, value: Any, position:
 
 
 def wrong_attribute(name: str, parameter: Parameter, value: Any, position: int) -> TypeError:
-    """torch's error for an argument of another type than a bool's, an int's or ints'."""
+    """torch's error for an argument of another type than a bool's, a number's or ints'."""
     return counted(lambda place: _wrong_attribute(name, parameter, value, place), position)
 
 

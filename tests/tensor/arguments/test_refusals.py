@@ -57,3 +57,12 @@ def test_overloads_say_what_all_arguments_were(call: object, given: str) -> None
 def test_methods_count_their_arguments_without_the_tensor(call, says) -> None:
     with pytest.raises(TypeError, match=says):
         call(torch.ones(2, 2))
+
+
+@pytest.mark.parametrize(
+    "call", [lambda x: x.std(correction="a"), lambda x: x.logit("a"), lambda x: x.roll("a")]
+)
+def test_what_is_no_number_is_refused_before_it_is_recorded(call) -> None:
+    with pytest.raises(TypeError, match="str"):
+        call(torch.ones(2, 2))
+    assert torch.zeros(1).add(1).item() == 1
