@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from mmap import mmap
 from typing import Any, Final
 
 from flambeau.base import dtypes
@@ -320,7 +321,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "is_pinned": lambda self, device=None: False,
     "is_conj": lambda self: self._layout.is_conj and self._layout.dtype.is_complex,
     "is_neg": lambda self: self._layout.is_conj and not self._layout.dtype.is_complex,
-    "is_shared": lambda self: False,
+    "is_shared": lambda self: type(getattr(self._storage.external, "owner", None)) is mmap,
     "is_coalesced": lambda self: False,
 }  # fmt: skip
 

@@ -223,7 +223,27 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Accepted: processes get copies."""
+    """Move the memory to where processes that are forked from now on see it too; each write is then
+    done at once. Processes that are started otherwise get copies.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2).share_memory_().add_(1)
+    tensor([1., 1.])
+    """
+    from mmap import mmap
+
+    from flambeau.engine.external import OVER_READ_BYTES, External, OutsideBlock
+
+    storage = self._storage
+    n_bytes = storage.layout.span_bytes
+    if not n_bytes or storage.external is not None:
+        return self
+    before = conversion.address_of(self, "share_memory_()") - self._offset * self._layout.itemsize
+    owner = mmap(-1, n_bytes + OVER_READ_BYTES)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(owner))
+    ctypes.memmove(address, before, n_bytes)
+    storage.block = OutsideBlock(address, n_bytes, owner)
+    storage.external = External(owner, 0)
     return self
 
 
