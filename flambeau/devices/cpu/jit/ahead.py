@@ -10,8 +10,11 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Mapping
+from typing import Final
 
 from flambeau.devices.cpu import jit
+
+_TURN_S: Final = 0.0001
 
 
 class Ahead:
@@ -28,7 +31,10 @@ class Ahead:
         atexit.register(self._end)
 
     def is_over(self) -> bool:
-        """Whether nothing more will be compiled."""
+        """Whether nothing more will be compiled. Gives the thread a turn: beside one that lets go
+        of the interpreter for a moment at each flush it would always come too late."""
+        if self._thread.is_alive():
+            self._thread.join(_TURN_S)
         return not self._thread.is_alive()
 
     def _work(self) -> None:
