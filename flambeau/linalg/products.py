@@ -14,6 +14,7 @@ from flambeau.gradients.autocast import in_float32
 from flambeau.gradients.recording.drawn import shows
 from flambeau.linalg import checks
 from flambeau.tensor import functions as t
+from flambeau.tensor.arguments import refuses
 from flambeau.tensor.inplace import stored
 
 
@@ -129,6 +130,7 @@ def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     return stored(made, out)
 
 
+@refuses("cross")
 def old_cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """torch.cross: along the first dim of size 3 where none is given."""
     if dim is None:

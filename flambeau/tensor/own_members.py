@@ -179,6 +179,8 @@ def _converting(element: dtype) -> Callable[..., Tensor]:
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in another one's dtype."""
+    if not isinstance(other, Tensor):
+        raise refused("type_as", (self, other), {}, is_method=True)
     return to(self, other._layout.dtype)
 
 

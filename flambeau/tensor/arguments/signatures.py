@@ -53,6 +53,13 @@ _LIKE: Final = f"{_KIND}, memory_format? memory_format=None"
 _DRAWN_BY: Final = "Generator? generator=None, Tensor out=None"
 
 FORMS: Final[dict[str, tuple[str, ...]]] = {
+    "kron": _PAIR,
+    "inner": _PAIR,
+    "cross": ("Tensor input, Tensor other, int? dim=None, *, Tensor out=None",),
+    "expand_as": ("Tensor input, Tensor other",),
+    "view_as": ("Tensor input, Tensor other",),
+    "type_as": ("Tensor input, Tensor other",),
+    "put": ("Tensor input, Tensor index, Tensor source, bool accumulate=False",),
     **dict.fromkeys(
         ("abs", "ceil", "cos", "cosh", "erf", "exp", "expm1", "floor", "log", "log10", "log1p",
          "log2", "neg", "reciprocal", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",

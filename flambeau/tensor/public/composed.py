@@ -15,7 +15,7 @@ from flambeau.gradients.autocast import in_float32
 from flambeau.gradients.modes import is_grad_enabled
 from flambeau.gradients.recording.drawn import shows
 from flambeau.tensor import creation, functions
-from flambeau.tensor.arguments import python_data
+from flambeau.tensor.arguments import python_data, refuses
 from flambeau.tensor.inplace import stored, takes_out
 from flambeau.tensor.tensor import Tensor
 
@@ -75,6 +75,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     )  # fmt: skip
 
 
+@refuses("inner")
 @takes_out
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sum of products over the last dims; a product where one has no dims."""
@@ -83,6 +84,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return tensordot(input, other, dims=([-1], [-1]))
 
 
+@refuses("kron")
 @takes_out
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Every element of the first times the whole second, as blocks."""

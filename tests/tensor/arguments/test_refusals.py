@@ -66,3 +66,23 @@ def test_what_is_no_number_is_refused_before_it_is_recorded(call) -> None:
     with pytest.raises(TypeError, match="str"):
         call(torch.ones(2, 2))
     assert torch.zeros(1).add(1).item() == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: torch.kron(x, 3), r"kron\(\): argument 'other' \(position 2\) must be Tensor"),
+        (lambda x: torch.inner(x, 3), r"inner\(\): argument 'other' \(position 2\) must be Tensor"),
+        (lambda x: torch.cross(x, 3), r"cross\(\): argument 'other' \(position 2\) must be Tensor"),
+        (lambda x: x.type_as(3), r"type_as\(\): argument 'other' \(position 1\) must be Tensor"),
+        (lambda x: x.view_as(3), r"view_as\(\): argument 'other' \(position 1\) must be Tensor"),
+        (lambda x: x.expand_as([1]), r"expand_as\(\): argument 'other' \(position 1\) must be"),
+        (
+            lambda x: x.put(0, 1),
+            r"put\(\): argument 'index' \(position 1\) must be Tensor, not int",
+        ),
+    ],
+)
+def test_what_is_no_tensor_is_named(call, message):
+    with pytest.raises(TypeError, match=message):
+        call(torch.ones(3))
