@@ -25,7 +25,14 @@ from flambeau.gradients import modes
 from flambeau.gradients.recording import record as gradient_record
 from flambeau.ops.define import REGISTRY, Inferred, Operator
 from flambeau.ops.define import View as ViewOperator
-from flambeau.tensor.arguments.parameters import ABSENT, Call, Parameters, hashable, role_of
+from flambeau.tensor.arguments.parameters import (
+    ABSENT,
+    Call,
+    Parameters,
+    hashable,
+    role_of,
+    told_apart,
+)
 from flambeau.tensor.number_rules import FILLS, check_numbers, is_special
 from flambeau.tensor.tensor import Tensor, new_tensor, result_tuple
 
@@ -286,7 +293,7 @@ class Binding(Parameters):
         attributes = tuple([hashable(value) for value in values[1:]])
         given = source._layout
         memo = given.memo
-        key = (self.operator, attributes)
+        key = (self.operator, told_apart(attributes))
         found = memo.get(key)
         if found is None:
             names = {p.name: a for p, a in zip(self.parameters[1:], attributes, strict=True)}

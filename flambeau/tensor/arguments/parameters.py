@@ -181,7 +181,7 @@ class Parameters:
         for position, (parameter, value) in enumerate(zip(self.parameters, values, strict=True)):
             kind = parameter.kind
             if kind == "attribute":
-                key.append(hashable(value))
+                key.append(told_apart(hashable(value)))
             elif isinstance(value, Tensor) and kind != "Tensors":
                 if "Number" in kind:
                     value = values[position] = value.item()
@@ -269,6 +269,19 @@ def _typed(parameter: Parameter, name: str, value: Any, position: int) -> Any:
 
 def _is_int(value: Any) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def told_apart(value: Any) -> Any:
+    """A hashable attribute as part of a key: 1.0 and True are not taken for 1."""
+    kind = type(value)
+    if kind is int or kind is str or value is None:
+        return value
+    if kind is tuple:
+        for each in value:
+            if type(each) is not int:
+                return tuple([told_apart(each) for each in value])
+        return value
+    return kind, value
 
 
 def hashable(value: Any) -> Any:

@@ -16,6 +16,7 @@ from flambeau.base.dtypes import dtype
 from flambeau.base.layout import Layout
 from flambeau.engine.stream import HEAVY_BYTES
 from flambeau.gradients.autocast import is_anywhere
+from flambeau.tensor.arguments.parameters import told_apart
 from flambeau.tensor.binding import Binding
 from flambeau.tensor.native import tables
 from flambeau.tensor.native.library import Library
@@ -128,7 +129,7 @@ class ViewWays:
             return
         given = values[0]._layout
         attributes = tuple(values[1:])
-        view = given.memo.get((binding.operator, attributes))
+        view = given.memo.get((binding.operator, told_apart(attributes)))
         if not view:
             return
         is_one = isinstance(view[0], Layout)
@@ -234,6 +235,8 @@ def general_key(binding: Binding, values: list[Any]) -> tuple[Any, ...] | None:
         row = ROW_KINDS[parameter.kind]
         if row == tables.IS_ATTRIBUTE:
             if value is not None and kind not in (tuple, int, str, bool, float, dtype):
+                return None
+            if kind is tuple and any(type(each) is not int for each in value):
                 return None
             key += [value, kind]
         elif row == tables.IS_SEQUENCE:

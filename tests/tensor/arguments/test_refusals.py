@@ -86,3 +86,21 @@ def test_what_is_no_number_is_refused_before_it_is_recorded(call) -> None:
 def test_what_is_no_tensor_is_named(call, message):
     with pytest.raises(TypeError, match=message):
         call(torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (lambda x: x.sum(dim=(1,)), lambda x: x.sum(dim=(1.0,))),
+        (lambda x: x.mean((0, 1)), lambda x: x.mean((0.0, 1))),
+        (lambda x: x.reshape((1, 6)), lambda x: x.reshape((1.0, 6))),
+        (lambda x: x.view(1, 6), lambda x: x.view(True, 6)),
+        (lambda x: x.permute(1, 0), lambda x: x.permute(1.0, 0)),
+    ],
+)
+def test_a_call_seen_before_lets_no_equal_number_of_another_type_in(right, wrong):
+    x = torch.ones(2, 3)
+    for _ in range(3):
+        right(x)
+        with pytest.raises(TypeError):
+            wrong(x)

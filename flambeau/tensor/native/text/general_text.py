@@ -190,10 +190,19 @@ def read(w: Writer, o: Offsets, s: Arguments) -> None:
     w.branch(w.new(f"icmp eq i64 {kind}, {IS_ATTRIBUTE}"), "attribute", "operand")
 
     w.label("attribute")
-    for name in ("PyTuple_Type", "PyLong_Type", "PyUnicode_Type", "PyBool_Type", "PyFloat_Type"):
+    for name in ("PyLong_Type", "PyUnicode_Type", "PyBool_Type", "PyFloat_Type"):
         w.branch(w.same(of, f"@{name}"), "plain_attribute")
     w.branch(w.same(of, w.load("%table", TABLE["dtype"])), "plain_attribute")
+    w.branch(w.same(of, "@PyTuple_Type"), "tuple_attribute")
     w.branch(w.same(value, NONE), "plain_attribute", "surprise")
+    # Of equal tuples one may hold 1.0 or True where another holds 1: Python tells them apart.
+    w.label("tuple_attribute")
+    m = loop(w, "element", s.inner, w.call("PyTuple_Size", value))
+    kind_of = w.load(w.call("PyTuple_GetItem", value, m), TYPE_OFFSET)
+    w.branch(w.same(kind_of, "@PyLong_Type"), "element_next", "surprise")
+    w.label("element_next")
+    next_of(w, "element", s.inner)
+    w.goto("plain_attribute")
     w.label("plain_attribute")
     w.call("PyTuple_SetItem", w.load(s.key), first, w.held(value))
     w.call("PyTuple_SetItem", w.load(s.key), second, w.held(of))
