@@ -237,20 +237,23 @@ def test_a_derivative_of_zero_is_no_missing_one():
     assert (found[0].tolist(), found[1]) == ([0.0, 0.0], None)
 
 
+class Nothing(torch.autograd.Function):
+    """Twice x, without a derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
 def test_a_user_function_that_returns_none_means_it():
-    class Cut(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            return None
-
     x = torch.tensor([1.0, -2.0], requires_grad=True)
-    assert torch.autograd.grad(Cut.apply(x).sum(), x, allow_unused=True) == (None,)
+    assert torch.autograd.grad(Nothing.apply(x).sum(), x, allow_unused=True) == (None,)
     with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
-        torch.autograd.grad(Cut.apply(x).sum(), x)
+        torch.autograd.grad(Nothing.apply(x).sum(), x)
 
 
 def test_backward_leaves_zeros_where_derivatives_vanish():
@@ -264,15 +267,6 @@ def test_backward_leaves_zeros_where_derivatives_vanish():
 
 
 def test_nothing_accumulates_where_a_user_function_gives_none():
-    class Nothing(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            return None
-
     x = torch.ones(2, requires_grad=True)
     Nothing.apply(x).sum().backward()
     assert x.grad is None

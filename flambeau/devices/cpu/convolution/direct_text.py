@@ -16,7 +16,11 @@ from typing import Final
 
 from flambeau.devices.cpu.convolution.forward_text import add_bias
 from flambeau.devices.cpu.convolution.masks import mask_of, store_where
-from flambeau.devices.cpu.convolution.windows_text import ConvolutionClass, tabulate_columns
+from flambeau.devices.cpu.convolution.windows_text import (
+    ConvolutionClass,
+    tabulate_columns,
+    unit_of,
+)
 from flambeau.devices.cpu.tiles import context_of, set_context, tile_functions, tiles
 from flambeau.devices.cpu.writer import Writer, kernel_of
 
@@ -48,10 +52,7 @@ def direct_kernel(kind: ConvolutionClass) -> tuple[str, str]:
     )  # fmt: skip
     tabulate_columns(w, words, words["channels"], table)
     with w.loop("%begin", "%end") as unit:
-        rest, block = w.divide(unit.index, words["n_blocks"])
-        n, group = w.divide(rest, words["groups"])
-        row = w.mul(block, words["block_rows"])
-        rows = w.smaller(w.sub(words["out_rows"], row), words["block_rows"])
+        n, group, row, rows = unit_of(w, words, unit.index, "block_rows", "out_rows")
         image = w.moved(words["image_at"], w.mul(n, words["image_n"]))
         image = w.moved(image, w.mul(group, words["image_g"]))
         image = w.moved(image, w.mul(row, words["image_row"]))

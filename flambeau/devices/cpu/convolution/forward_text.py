@@ -15,6 +15,7 @@ from flambeau.devices.cpu.convolution.windows_text import (
     ConvolutionClass,
     first_row,
     gather_columns,
+    unit_of,
 )
 from flambeau.devices.cpu.tiles import context_of, set_context, tile_functions, tiles
 from flambeau.devices.cpu.writer import Writer, kernel_of
@@ -40,10 +41,7 @@ def forward_kernel(kind: ConvolutionClass) -> tuple[str, str]:
     )  # fmt: skip
     columns = w.moved("%scratch", words["columns"])
     with w.loop("%begin", "%end") as unit:
-        rest, block = w.divide(unit.index, words["n_blocks"])
-        n, group = w.divide(rest, words["groups"])
-        row = w.mul(block, words["block_rows"])
-        rows = w.smaller(w.sub(words["out_rows"], row), words["block_rows"])
+        n, group, row, rows = unit_of(w, words, unit.index, "block_rows", "out_rows")
         image = w.moved(words["image_at"], w.mul(n, words["image_n"]))
         image = w.moved(image, w.mul(group, words["image_g"]))
         gather_columns(

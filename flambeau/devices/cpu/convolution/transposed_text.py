@@ -17,6 +17,7 @@ from flambeau.devices.cpu.convolution.windows_text import (
     each_column,
     each_row,
     first_row,
+    unit_of,
 )
 from flambeau.devices.cpu.tiles import context_of, tile_functions, tiles
 from flambeau.devices.cpu.writer import Writer, kernel_of
@@ -46,10 +47,7 @@ def transposed_kernel(kind: ConvolutionClass) -> tuple[str, str]:
         w.moved("%scratch", words[name]) for name in ("packed", "columns", "image")
     )
     with w.loop("%begin", "%end") as unit:
-        rest, block = w.divide(unit.index, words["n_blocks"])
-        n, group = w.divide(rest, words["groups"])
-        channel = w.mul(block, words["block_channels"])
-        channels = w.smaller(w.sub(words["channels"], channel), words["block_channels"])
+        n, group, channel, channels = unit_of(w, words, unit.index, "block_channels", "channels")
         rows_of_weight = w.mul(channels, words["kernel"])
         places = w.moved(words["places_at"], w.mul(n, words["places_n"]))
         places = w.moved(places, w.mul(group, words["places_g"]))

@@ -16,6 +16,7 @@ from flambeau.devices.cpu.convolution.windows_text import (
     first_row,
     tabulate_columns,
     tabulate_places,
+    unit_of,
 )
 from flambeau.devices.cpu.gemm.pack_text import pack_b_function
 from flambeau.devices.cpu.tiles import context_of, set_context, tile_functions, tiles
@@ -50,10 +51,7 @@ def weight_kernel(kind: ConvolutionClass) -> tuple[str, str]:
         rows = w.smaller(words["block_rows"], words["out_rows"])
         tabulate_places(w, kind, words, ("0", "0"), rows, places)
     with w.loop("%begin", "%end") as unit:
-        rest, block = w.divide(unit.index, words["n_blocks"])
-        part, group = w.divide(rest, words["groups"])
-        channel = w.mul(block, words["block_channels"])
-        channels = w.smaller(w.sub(words["channels"], channel), words["block_channels"])
+        part, group, channel, channels = unit_of(w, words, unit.index, "block_channels", "channels")
         first_image = w.mul(part, words["part_images"])
         images = w.smaller(w.sub(words["images"], first_image), words["part_images"])
         image = w.moved(words["image_at"], w.mul(first_image, words["image_n"]))

@@ -154,6 +154,17 @@ def each_row(
         ]  # fmt: skip
 
 
+def unit_of(
+    w: Writer, words: dict[str, str], unit: str, block: str, whole: str
+) -> tuple[str, str, str, str]:
+    """(entry, group, first, count) of a unit: `block` and `whole` are the words that say how many
+    rows or channels a block has, and there are."""
+    rest, number = w.divide(unit, words["n_blocks"])
+    entry, group = w.divide(rest, words["groups"])
+    first = w.mul(number, words[block])
+    return entry, group, first, w.smaller(w.sub(words[whole], first), words[block])
+
+
 def first_row(w: Writer, words: dict[str, str], row: str) -> tuple[str, str]:
     """Number of an output row within its depth, byte offset of its first window."""
     depth, line = w.divide(row, words["out_h"])
