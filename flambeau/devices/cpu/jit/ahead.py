@@ -33,6 +33,8 @@ class Ahead:
     def is_over(self) -> bool:
         """Whether nothing more will be compiled. Gives the thread a turn: beside one that lets go
         of the interpreter for a moment at each flush it would always come too late."""
+        if self._thread is threading.current_thread():  # a finalizer that ran here computes
+            return False
         if self._thread.is_alive():
             self._thread.join(_TURN_S)
         return not self._thread.is_alive()

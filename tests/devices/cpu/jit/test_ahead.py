@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,25 @@ def test_a_wrong_text_is_left_to_who_needs_it() -> None:
     assert ahead.is_over()
     with pytest.raises(RuntimeError, match="is not LLVM"):
         jit.compile_functions({"test_wrong_ahead": "define nothing"})
+
+
+def test_the_thread_itself_may_ask() -> None:
+    """As a finalizer does that the collector happens to run on it."""
+    said: list[bool] = []
+    made: list[Ahead] = []
+
+    class Texts(dict[str, str]):
+        def items(self) -> Any:
+            until = time.monotonic() + 60
+            while not made and time.monotonic() < until:
+                time.sleep(0.001)
+            said.append(made[0].is_over())
+            return ()
+
+    made.append(Ahead(Texts()))
+    made[0]._thread.join(60)
+    assert said == [False]
+    assert made[0].is_over()
 
 
 def test_a_program_ends_in_the_middle(tmp_path: Path) -> None:
