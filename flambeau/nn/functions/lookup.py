@@ -71,7 +71,10 @@ def embedding_bag(
         _renormalized(weight, input, max_norm, norm_type)
     padding = -1 if padding_idx is None else _padding_row(padding_idx, weight.shape[0])
     kept = None if padding_idx is None else input != padding
-    rows = rows_of(weight, input, padding, scale_grad_by_freq, sparse)
+    try:
+        rows = rows_of(weight, input, padding, scale_grad_by_freq, sparse)
+    except IndexError:
+        raise _outside(input, weight.shape[0]) from None
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     if input.dim() == 2 and (mode != "max" or (kept is None and input.shape[1])):
@@ -83,6 +86,15 @@ def embedding_bag(
     else:
         limits = _limits(offsets.tolist(), input.shape[0], include_last_offset)
     return _bags(rows, kept, limits, mode)
+
+
+def _outside(input: Any, n_rows: int) -> RuntimeError:
+    """torch's error for the first index that names no row."""
+    found = enumerate(input.reshape(-1).tolist())
+    place, value = next((n, each) for n, each in found if not 0 <= each < n_rows)
+    return RuntimeError(
+        f"Index {place} of input takes value {value} which is not in the valid range [0, {n_rows})"
+    )
 
 
 def _check_bags(

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple
 
+from flambeau.base.errors import helped
 from flambeau.nn.functions import recurrence
 from flambeau.tensor import Tensor
 from flambeau.tensor import functions as t
@@ -111,7 +112,15 @@ def pack_padded_sequence(
     """Pack (time, batch, ...) whose sequences have the given lengths."""
     from flambeau.nn import names as torch
 
-    if isinstance(lengths, Tensor) and (lengths.ndim != 1 or lengths.dtype is not torch.int64):
+    if input.dim() < 2:
+        raise IndexError(
+            helped(
+                "Dimension out of range (expected to be in range of [-1, 0], but got 1)",
+                given=f"an input of shape {tuple(input.shape)}",
+                expected="(time, batch, ...), or (batch, time, ...) with batch_first",
+            )
+        )
+    if isinstance(lengths, Tensor) and lengths.ndim != 1:
         kind = str(lengths.type()).removeprefix("torch.").removesuffix("Tensor")
         raise RuntimeError(
             "'lengths' argument should be a 1D CPU int64 tensor, but got "
@@ -164,6 +173,24 @@ def _sizes_of(counts: list[int]) -> list[int]:
     return made
 
 
+def _checked_sizes(sequence: Any) -> list[int]:
+    """Sequences that reach each time, as a packed sequence says it; they only become fewer."""
+    sizes: list[int] = sequence.batch_sizes.tolist()
+    n_rows = sequence.data.shape[0]
+    if not sizes:
+        raise IndexError("index 0 is out of bounds for dimension 0 with size 0")
+    if any(a < b for a, b in pairwise(sizes)) or sum(sizes) > n_rows:
+        raise RuntimeError(
+            helped(
+                "batch_sizes do not fit the data of a packed sequence",
+                given=f"batch_sizes {sizes}, {n_rows} rows of data",
+                expected="numbers that never grow, with a row for each",
+                fix="make it by pack_padded_sequence or pack_sequence",
+            )
+        )
+    return sizes
+
+
 def _starts_and_lengths(sizes: list[int]) -> tuple[list[int], list[int]]:
     """The first row of each time in a packed sequence (and of what would follow it), and the
     length of each sequence."""
@@ -181,7 +208,7 @@ def pad_packed_sequence(
     """(padded tensor, lengths) of a packed sequence."""
     from flambeau.nn import names as torch
 
-    sizes = sequence.batch_sizes.tolist()
+    sizes = _checked_sizes(sequence)
     longest = len(sizes)
     if total_length is not None:
         if total_length < longest:
@@ -194,9 +221,9 @@ def pad_packed_sequence(
     back = sequence.unsorted_indices
     order = range(sizes[0]) if back is None else back.tolist()
     ends = [lengths[n] for n in order]
-    # Behind the data comes one row of padding.
+    padding = sequence.data.shape[0]  # behind the data comes one row of it
     places = [
-        [starts[time] + n if time < end else starts[-1] for n, end in zip(order, ends, strict=True)]
+        [starts[time] + n if time < end else padding for n, end in zip(order, ends, strict=True)]
         for time in range(longest)
     ]
     # torch gathers by sequence after it has padded by time: then the result lies by sequence.
@@ -285,7 +312,7 @@ def run_packed(layer: Any, input: PackedSequence, hx: Any) -> tuple[Any, Any]:
     """What a recurrent layer makes of a packed sequence: (packed outputs, last states)."""
     if input.batch_sizes is None:
         warnings.warn("a PackedSequence without batch_sizes", stacklevel=3)
-    sizes = input.batch_sizes.tolist()
+    sizes = _checked_sizes(input)
     layer.check_input(input.data, input.batch_sizes)
     states = list(layer.first_states(hx, input.data, sizes[0]))
     if hx is not None and input.sorted_indices is not None:
@@ -339,7 +366,7 @@ def _padded(
         return end - 1 - time if is_reverse else time
 
     rows = [
-        starts[own(time, end)] + n if time < end else starts[-1]
+        starts[own(time, end)] + n if time < end else into.shape[0]
         for time in range(steps)
         for n, end in enumerate(lengths)
     ]

@@ -73,3 +73,10 @@ def test_even_bags_take_few_operators():
     with debug.counts() as seen:
         embedding_bag(index, table, mode="sum").sum().item()
     assert seen.records <= 4
+
+
+def test_a_bag_names_the_index_that_is_outside():
+    with pytest.raises(
+        RuntimeError, match="Index 2 of input takes value 7 which is not in the val"
+    ):
+        embedding_bag(torch.tensor([[1, 0], [7, 9]]), torch.ones(4, 2))

@@ -69,3 +69,33 @@ def test_packed_sequences_take_few_operators():
     assert seen.records < 60
     assert x.grad[:, 0].any(-1).all()
     assert not x.grad[1, 20:].any()
+
+
+def test_lengths_of_any_dtype_pack():
+    for kind in (torch.int32, torch.float32, torch.int64):
+        packed = nn.utils.rnn.pack_padded_sequence(
+            torch.ones(3, 2, 1), torch.tensor([3, 2]).to(kind)
+        )
+        assert packed.batch_sizes.tolist() == [2, 2, 1]
+    with pytest.raises(RuntimeError, match="should be a 1D CPU int64 tensor, but got 2D cpu Long"):
+        nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 1), torch.tensor([[3, 2]]))
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        nn.utils.rnn.pack_padded_sequence(torch.ones(3), [3])
+
+
+@pytest.mark.parametrize("batch_sizes", [[1, 2], [2, 2]])
+def test_batch_sizes_that_do_not_fit_are_refused(batch_sizes):
+    packed = nn.utils.rnn.PackedSequence(torch.ones(3, 3), torch.tensor(batch_sizes))
+    for call in (nn.LSTM(3, 4), nn.RNN(3, 4), nn.utils.rnn.pad_packed_sequence):
+        with pytest.raises(RuntimeError, match="batch_sizes do not fit the data"):
+            call(packed)
+
+
+def test_rows_behind_a_packed_sequence_are_not_padding():
+    data = torch.tensor([[1.0], [2.0], [3.0], [9.0]])
+    packed = nn.utils.rnn.PackedSequence(data, torch.tensor([2, 1]))
+    padded, _ = nn.utils.rnn.pad_packed_sequence(packed)
+    assert padded.flatten().tolist() == [1.0, 2.0, 3.0, 0.0]
+    layer = nn.GRU(1, 2)
+    short = nn.utils.rnn.PackedSequence(data[:3], torch.tensor([2, 1]))
+    assert torch.equal(layer(packed)[0].data, layer(short)[0].data)
